@@ -1,0 +1,1 @@
+"""Everything of the atlas that touches the world: crawl, archive, snapshots, queries, pages, commands."""

@@ -1,0 +1,160 @@
+"""The words of the atlas: every value of a closed set that a column, a row or a page may hold.
+
+The words are the field's own where the field has one. Column comments, checks and the data dictionary are made from here.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Origin(StrEnum):
+    """Where a value comes from."""
+
+    EXPLICIT = "explicit"  # a key of the config, under its usual name
+    ALIAS = "alias"  # another spelling of that key
+    CLASS_DEFAULT = "class_default"  # what this model_type takes when the key is absent
+    FAMILY_RULE = "family_rule"  # known of the family, in no config
+    DERIVED = "derived"  # computed from other values, with the rule in words
+    CORRECTION = "correction"  # a known wrong config, set right with a reason
+    HEADER = "header"  # read from a safetensors header
+    REPORTED = "reported"  # stated by a paper or a card, cited
+
+
+class Verdict(StrEnum):
+    """How far a derivation can be trusted."""
+
+    KNOWN = "known"
+    ASSUMED = "assumed"
+    REFUSED = "refused"
+
+
+class Check(StrEnum):
+    """The derived total held against the checkpoint's own."""
+
+    EXACT = "exact"
+    OFF = "off"
+    UNCHECKED = "unchecked"
+
+
+class RefusalKind(StrEnum):
+    """Why no number is given."""
+
+    NOT_JSON = "not_json"
+    NOT_AN_OBJECT = "not_an_object"
+    TOO_LARGE = "too_large"
+    TOO_DEEP = "too_deep"
+    UNKNOWN_FAMILY = "unknown_family"
+    UNKNOWN_CLASS = "unknown_class"
+    MISSING_KEY = "missing_key"
+    BAD_VALUE = "bad_value"
+    CONTRADICTION = "contradiction"
+    NOT_DERIVABLE = "not_derivable"
+
+
+class Outcome(StrEnum):
+    """How a listed repository ended in a refresh."""
+
+    OK = "ok"
+    UNCHANGED = "unchanged"
+    GATED = "gated"
+    MISSING = "missing"
+    DISABLED = "disabled"
+    MALFORMED = "malformed"
+    TOO_LARGE = "too_large"
+    UNSUPPORTED = "unsupported"
+    DEFERRED = "deferred"
+
+
+class Component(StrEnum):
+    """What a weight belongs to. The first eleven sum to params_total; the last three stand apart from it."""
+
+    EMBEDDING = "embedding"
+    UNEMBEDDING = "unembedding"
+    ATTENTION = "attention"
+    RECURRENT = "recurrent"
+    FFN_DENSE = "ffn_dense"
+    EXPERTS_ROUTED = "experts_routed"
+    EXPERTS_SHARED = "experts_shared"
+    ROUTER = "router"
+    NORM = "norm"
+    OTHER = "other"
+    MTP = "mtp"
+    TOWERS = "towers"
+    BUFFERS = "buffers"
+
+
+APART = frozenset({Component.MTP, Component.TOWERS, Component.BUFFERS})
+"""Components that are counted beside params_total, never in it."""
+
+
+class Role(StrEnum):
+    """What one token does with a weight."""
+
+    MATMUL = "matmul"  # every element is multiplied and added once
+    VECTOR = "vector"  # scales, biases, gains: no matrix product
+    LOOKUP = "lookup"  # one row is read
+
+
+class Mixer(StrEnum):
+    """How a layer mixes tokens."""
+
+    FULL_ATTENTION = "full_attention"
+    SLIDING_ATTENTION = "sliding_attention"
+    CHUNKED_ATTENTION = "chunked_attention"
+    SPARSE_ATTENTION = "sparse_attention"
+    COMPRESSED_ATTENTION = "compressed_attention"
+    CROSS_ATTENTION = "cross_attention"
+    LINEAR_ATTENTION = "linear_attention"
+    SSM = "ssm"
+    CONV = "conv"
+    NONE = "none"
+
+
+class AttentionKind(StrEnum):
+    """How keys and values are shared among query heads."""
+
+    MHA = "mha"
+    GQA = "gqa"
+    MQA = "mqa"
+    MLA = "mla"
+    NONE = "none"
+
+
+class Ffn(StrEnum):
+    """What feed-forward network a layer has."""
+
+    DENSE = "dense"
+    MOE = "moe"
+    NONE = "none"
+
+
+class NormClass(StrEnum):
+    """The normalisation a model uses."""
+
+    RMSNORM = "rmsnorm"
+    LAYERNORM = "layernorm"
+    NONPARAMETRIC = "nonparametric_layernorm"
+
+
+class NormPlacement(StrEnum):
+    """Where the block norms stand."""
+
+    PRE = "pre"
+    POST = "post"  # after the residual sum, as in BERT and the first GPT
+    POST_SUBLAYER = "post_sublayer"  # on the sublayer's output, inside the residual (OLMo-2)
+    SANDWICH = "sandwich"  # before and after each sublayer
+    PARALLEL = "parallel"  # attention and FFN read the same normed input or stand side by side
+
+
+class Position(StrEnum):
+    """How a model knows where a token stands."""
+
+    ROPE = "rope"
+    NOPE = "nope"  # attention without positions
+    MIXED = "mixed"  # RoPE in some attention layers, none in others
+    LEARNED = "learned"
+    SINUSOIDAL = "sinusoidal"
+    RELATIVE = "relative"
+    ALIBI = "alibi"
+    NONE = "none"  # nothing attends
