@@ -1,0 +1,139 @@
+"""The embedded catalogue: well-known models with the architecture keys of their published configs, dated and cited.
+
+One JSON file per organisation stands beside this module; `README.md` there says what a row holds and how to add one.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from datetime import date
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from pipeline.errors import Corrupt
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+
+class Fact(StrEnum):
+    """What a paper, a card or a repository states of a model and no config holds."""
+
+    PARAMS_TOTAL = "params_total"
+    PARAMS_ACTIVE = "params_active"
+    TRAINING_TOKENS = "training_tokens"
+    RELEASE_DATE = "release_date"
+
+
+UNITS = {
+    Fact.PARAMS_TOTAL: "parameters",
+    Fact.PARAMS_ACTIVE: "parameters",
+    Fact.TRAINING_TOKENS: "tokens",
+    Fact.RELEASE_DATE: "date",
+}
+"""The one unit each fact is stated in."""
+
+
+class Content(StrEnum):
+    """What a published checkpoint total counts."""
+
+    LANGUAGE_MODEL = "language_model"  # params_total of the contract: tied weights once, router correction biases in
+    TOWERS = "towers"  # vision or audio encoders and their projectors
+    MTP = "mtp"  # multi-token-prediction layers
+    BUFFERS = "buffers"  # persistent buffers other than correction biases
+    TIED_HEAD = "tied_head"  # the output head stored although it equals the embedding
+    SCALES = "scales"  # quantization scales
+    NO_CORRECTION_BIAS = "no_correction_bias"  # the router correction biases are left out of the count
+    PACKED = "packed"  # several weights counted as one element: the figure is no count of weights
+
+
+class Reported(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One fact as its source states it. `value` is a whole number, or an ISO date for a release."""
+
+    fact: Fact
+    value: int | date
+    unit: str
+    citation: str
+
+
+class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A parameter total published for the checkpoint, to hold a derivation against.
+
+    `holds` names what the figure counts; empty means that nobody has worked it out yet.
+    """
+
+    params_total: int
+    source: str
+    holds: tuple[Content, ...] = ()
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One model. `config` holds the architecture keys as published; keys that shape no tensor are left out."""
+
+    repo: str
+    config: dict[str, Any]
+    source: str
+    retrieved: date
+    expect: Expected | None = None
+    reported: tuple[Reported, ...] = ()
+
+    @property
+    def raw(self) -> bytes:
+        """The config as canonical JSON: keys sorted, no spaces, so equal configs have equal bytes."""
+        return msgspec.json.encode(self.config, order="sorted")
+
+
+def load() -> list[Entry]:
+    """Every entry of the catalogue, ordered by repository. Raises Corrupt, naming file and row, where one is wrong."""
+    entries = [entry for file in _data_files() for entry in read_rows(file)]
+    return sorted(entries, key=lambda entry: entry.repo)
+
+
+@cache
+def dated() -> date:
+    """The day the catalogue stands for; a snapshot made from it alone carries this date."""
+    meta = tomllib.loads((files(__name__) / "catalogue.toml").read_text("utf-8"))
+    return msgspec.convert(meta["date"], date)
+
+
+def _data_files() -> list[Traversable]:
+    folder = files(__name__)
+    return sorted((item for item in folder.iterdir() if item.name.endswith(".json")), key=lambda item: item.name)
+
+
+def read_rows(file: Traversable) -> list[Entry]:
+    """The entries of one organisation's file, checked. Raises Corrupt, naming file and row, where one is wrong."""
+    try:
+        entries = msgspec.json.decode(file.read_bytes(), type=list[Entry])
+    except (msgspec.ValidationError, msgspec.DecodeError) as error:
+        message = f"catalogue file {file.name} cannot be read: {error}; reinstall the package or correct the row"
+        raise Corrupt(message) from error
+    for entry in entries:
+        _check(entry, file.name)
+    return entries
+
+
+def _check(entry: Entry, file_name: str) -> None:
+    """Raise Corrupt where a row lacks what every reader relies on."""
+    faults = [
+        (not isinstance(entry.config.get("model_type"), str), "its config has no model_type"),
+        (not entry.source.strip(), "it does not say where the config was read"),
+        (
+            entry.repo.partition("/")[0] + ".json" != file_name,
+            f"it stands in {file_name}, not in its organisation's file",
+        ),
+        (entry.retrieved > dated(), "it was retrieved after the catalogue's own date"),
+        (any(not fact.citation.strip() for fact in entry.reported), "a fact has no citation"),
+        (
+            any(fact.unit != UNITS[fact.fact] for fact in entry.reported),
+            "a fact is stated in another unit than its own",
+        ),
+    ]
+    for wrong, reason in faults:
+        if wrong:
+            message = f"catalogue entry {entry.repo} is wrong: {reason}"
+            raise Corrupt(message)

@@ -1,0 +1,149 @@
+"""The embedded catalogue: what every row must hold, and that a wrong row is refused."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pipeline.catalogue import UNITS, Fact, dated, load, read_rows
+from pipeline.errors import Corrupt
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EXEMPLARS = [
+    "Qwen/Qwen3-0.6B",
+    "Qwen/Qwen3-235B-A22B",
+    "Qwen/Qwen3-32B",
+    "Qwen/Qwen3-Next-80B-A3B-Instruct",
+    "allenai/OLMo-2-1124-7B",
+    "deepseek-ai/DeepSeek-V3",
+    "deepseek-ai/DeepSeek-V3.2",
+    "deepseek-ai/DeepSeek-V4-Flash",
+    "google/gemma-3-27b-it",
+    "google/gemma-4-26B-A4B",
+    "HuggingFaceTB/SmolLM3-3B",
+    "meta-llama/Llama-3.1-405B",
+    "meta-llama/Llama-3.1-8B",
+    "meta-llama/Llama-4-Maverick-17B-128E-Instruct",
+    "meta-llama/Llama-4-Scout-17B-16E-Instruct",
+    "mistralai/Mixtral-8x7B-v0.1",
+    "moonshotai/Kimi-K2-Instruct",
+    "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16",
+    "openai/gpt-oss-120b",
+    "tiiuae/falcon-7b",
+]
+"""The models that guide.md's curriculum names."""
+
+SEED_TABLE = {
+    "meta-llama/Llama-3.1-405B": (405e9, 405e9, 15.6e12),
+    "deepseek-ai/DeepSeek-V3": (671e9, 37e9, 14.8e12),
+    "Qwen/Qwen3-235B-A22B": (235e9, 22e9, 36e12),
+    "openai/gpt-oss-120b": (117e9, 5.1e9, None),
+    "moonshotai/Kimi-K2-Instruct": (1.04e12, 32e9, 15.5e12),
+    "google/gemma-3-27b-it": (27e9, 27e9, 14e12),
+}
+"""Total, active and pre-training tokens as the comparison table of the case-study chapter reports them."""
+
+GOOD: dict[str, Any] = {
+    "repo": "org/model",
+    "source": "a public place",
+    "retrieved": "2026-11-29",
+    "config": {"model_type": "llama", "hidden_size": 64},
+    "reported": [{"fact": "params_total", "value": 8, "unit": "parameters", "citation": "a paper, table 1"}],
+}
+
+
+def write(folder: Path, *rows: dict[str, Any]) -> Path:
+    """A catalogue file of the organisation `org` with these rows."""
+    file = folder / "org.json"
+    file.write_text(json.dumps(rows), "utf-8")
+    return file
+
+
+def test_repositories_are_unique_and_sorted() -> None:
+    """Every repository stands in the catalogue once, and entries come in the order of their names."""
+    repos = [entry.repo for entry in load()]
+    assert repos == sorted(set(repos))
+
+
+def test_every_entry_names_its_family_and_where_it_was_read() -> None:
+    """Each entry has a model_type, a source and a day of retrieval no later than the catalogue's own."""
+    for entry in load():
+        assert entry.config["model_type"], entry.repo
+        assert entry.source, entry.repo
+        assert entry.retrieved <= dated(), entry.repo
+
+
+def test_no_fact_without_a_citation_in_its_own_unit() -> None:
+    """Each reported fact is cited, in its own unit, and is a size above zero or a day in the past."""
+    for entry in load():
+        stated = [(fact.fact, fact.citation) for fact in entry.reported]
+        assert len(stated) == len(set(stated)), entry.repo
+        for fact in entry.reported:
+            assert fact.citation, entry.repo
+            assert fact.unit == UNITS[fact.fact], entry.repo
+            if fact.fact is Fact.RELEASE_DATE:
+                assert isinstance(fact.value, date), entry.repo
+                assert fact.value <= dated(), entry.repo
+            else:
+                assert isinstance(fact.value, int), entry.repo
+                assert fact.value > 0, entry.repo
+
+
+def test_the_catalogue_is_dated() -> None:
+    """The catalogue carries its own date, so that a snapshot made from it does not depend on the clock."""
+    assert dated() == date(2026, 11, 29)
+
+
+def test_config_text_is_canonical_and_stable() -> None:
+    """The text of a config is strict JSON with sorted keys and no spaces, and says the same as the row."""
+    for entry in load():
+        plain = json.dumps(entry.config, sort_keys=True, allow_nan=False)
+        assert json.dumps(json.loads(entry.raw)) == plain, entry.repo
+        assert entry.raw == entry.raw.strip(), entry.repo
+
+
+@pytest.mark.parametrize("repo", EXEMPLARS)
+def test_every_exemplar_of_the_curriculum_is_there(repo: str) -> None:
+    """The guide pins its exemplars by name, so the catalogue has to hold each of them."""
+    assert repo in {entry.repo for entry in load()}
+
+
+@pytest.mark.parametrize("repo", SEED_TABLE)
+def test_reported_figures_of_the_case_studies(repo: str) -> None:
+    """The six case studies carry the totals, active parameters and tokens of the chapter's table, cited."""
+    entry = next(entry for entry in load() if entry.repo == repo)
+    chapter = {fact.fact: fact.value for fact in entry.reported if "Frontier Model Case Studies" in fact.citation}
+    stated = tuple(chapter.get(fact) for fact in (Fact.PARAMS_TOTAL, Fact.PARAMS_ACTIVE, Fact.TRAINING_TOKENS))
+    assert stated == SEED_TABLE[repo]
+
+
+def test_a_good_row_is_read(tmp_path: Path) -> None:
+    """A row with everything it needs is read as it stands."""
+    (entry,) = read_rows(write(tmp_path, GOOD))
+    assert entry.repo == "org/model"
+    assert entry.raw == b'{"hidden_size":64,"model_type":"llama"}'
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"config": {"hidden_size": 64}}, "no model_type"),
+        ({"source": " "}, "where the config was read"),
+        ({"repo": "other/model"}, "organisation's file"),
+        ({"retrieved": "2026-11-30"}, "after the catalogue's own date"),
+        ({"reported": [{**GOOD["reported"][0], "citation": ""}]}, "no citation"),
+        ({"reported": [{**GOOD["reported"][0], "unit": "tokens"}]}, "another unit"),
+        ({"reported": [{**GOOD["reported"][0], "fact": "price"}]}, "price"),
+        ({"reported": [{**GOOD["reported"][0], "value": 1.5}]}, "value"),
+        ({"added": 1}, "added"),
+    ],
+)
+def test_a_wrong_row_is_refused_with_its_reason(tmp_path: Path, change: dict[str, Any], reason: str) -> None:
+    """A row that lacks a needed value, or has one nobody defined, is refused with the reason named."""
+    with pytest.raises(Corrupt, match=reason):
+        read_rows(write(tmp_path, GOOD | change))
