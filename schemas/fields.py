@@ -1,0 +1,216 @@
+"""One registry of quantities: every column of a fingerprint, with its type, unit and meaning.
+
+Table models, column comments, the view `fingerprints` and the data dictionary are made from these rows, so a quantity has one name,
+one unit and one definition everywhere. Null means "does not apply"; 0 means "known to be none". The rest of the tables is in
+`schemas/registry.py`.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal, NamedTuple
+
+from schemas.vocabulary import (
+    AttentionKind,
+    Check,
+    Component,
+    NormClass,
+    NormPlacement,
+    Position,
+    RefusalKind,
+    Verdict,
+)
+
+Kind = Literal[
+    "text", "int", "real", "flag", "date", "time", "blob", "texts", "ints", "counts", "words", "evidence"
+]
+"""`texts` and `ints` are lists; `counts` maps text to int, `words` text to text; `evidence` is a list of (field, value, origin, source)."""
+
+Home = Literal["models", "configs", "designs", "refusals", "checks"]
+
+
+class Field(NamedTuple):
+    """One column. `least` bounds a number from below, `among` is the closed set of a text."""
+
+    name: str
+    kind: Kind
+    meaning: str
+    unit: str | None = None
+    nullable: bool = True
+    least: float | None = None
+    among: type[StrEnum] | None = None
+    home: Home = "designs"
+
+
+def count(name: str, meaning: str, unit: str, *, home: Home = "designs") -> Field:
+    """A whole number of things that cannot be negative."""
+    return Field(name, "int", meaning, unit, least=0, home=home)
+
+
+def word(name: str, meaning: str, among: type[StrEnum] | None = None, *, nullable: bool = True, home: Home = "designs") -> Field:
+    """A text, perhaps of a closed set."""
+    return Field(name, "text", meaning, None, nullable, None, among, home)
+
+
+def flag(name: str, meaning: str) -> Field:
+    """A yes or no."""
+    return Field(name, "flag", meaning)
+
+
+def _params(component: Component, meaning: str) -> Field:
+    return count(f"params_{component}", f"Stored weights of: {meaning}.", "weights")
+
+
+def _share(component: Component) -> Field:
+    return Field(f"share_{component}", "real", f"params_{component} / params_total.", "fraction", least=0)
+
+
+COMPONENT_MEANINGS: dict[Component, str] = {
+    Component.EMBEDDING: "token table, learned positions, token types, per-layer embeddings with their projections",
+    Component.UNEMBEDDING: "output head; 0 when it is tied to the token table",
+    Component.ATTENTION: "attention projections and biases, Q/K norms, sinks, MLA projections and latent norms, sparse-attention indexers",
+    Component.RECURRENT: "SSM, linear attention and short convolutions, with their gated norms",
+    Component.FFN_DENSE: "dense feed-forward networks",
+    Component.EXPERTS_ROUTED: "routed experts, all of them, with their biases",
+    Component.EXPERTS_SHARED: "experts that every token uses",
+    Component.ROUTER: "routers with their correction biases, and the gate of a shared expert",
+    Component.NORM: "block norms and the final norm",
+    Component.OTHER: "hyper-connections, residual scales, latent projections around experts, classifier heads",
+    Component.MTP: "multi-token-prediction and draft layers; apart, not in params_total",
+    Component.TOWERS: "vision and audio towers and their projectors; apart, not in params_total",
+    Component.BUFFERS: "persistent buffers that are not weights; apart, not in params_total",
+}
+
+SUMMED = tuple(c for c in Component if c not in (Component.MTP, Component.TOWERS, Component.BUFFERS))
+"""Components that add up to params_total."""
+
+_BF16 = "Logical size at 2 bytes an element; no allocator, page or engine reserve."
+
+
+def _kv_at(suffix: str, tokens: int) -> Field:
+    meaning = f"Cache and state of one sequence of {tokens:,} tokens: growing, windowed, index and constant together. {_BF16}"
+    return count(f"kv_bytes_{suffix}", meaning, "bytes")
+
+
+def _reads_at(suffix: str, tokens: int) -> tuple[Field, Field]:
+    flops = f"Weight-free work of one token that looks back over {tokens:,} tokens, on top of flops_per_token."
+    moved = f"Bytes moved to decode one token after {tokens:,}: params_active_compute at 2 bytes plus the cache it reads."
+    return (
+        count(f"attention_flops_per_token_{suffix}", flops, "FLOPs"),
+        count(f"decode_bytes_per_token_{suffix}", moved, "bytes"),
+    )
+
+
+_READS_4K, _READS_128K = _reads_at("4k", 4_096), _reads_at("128k", 131_072)
+
+IDENTITY: tuple[Field, ...] = (
+    word("repo_id", "Repository, as owner/name. Null where a config was read without one.", home="models"),
+    word("revision", "Commit of the repository that the config was read at.", home="models"),
+    word("model_type", "model_type of the config: the family's name.", home="configs"),
+    word("architecture_class", "First entry of architectures: the class a checkpoint is stored for.", home="configs"),
+    word("design_id", "Digest of the structure: repositories with the same one have the same architecture.", home="configs"),
+    word("verdict", "How far the derivation can be trusted.", Verdict, nullable=False, home="configs"),
+    word("check", "The derived total held against the checkpoint's own.", Check, nullable=False, home="checks"),
+    word("refusal_kind", "Why no number is given, as a word.", RefusalKind, home="refusals"),
+    word("refusal_reason", "Why no number is given, as a sentence.", home="refusals"),
+)
+
+SHAPE: tuple[Field, ...] = (
+    count("n_layers", "Layers of the decoder, or of the encoder where there is no decoder.", "layers"),
+    count("d_model", "Width of the residual stream.", "elements"),
+    count("vocab_size", "Rows of the token table.", "tokens"),
+    count("d_ff", "Inner width of the dense feed-forward network.", "elements"),
+    word("attention_kind", "How keys and values are shared among query heads.", AttentionKind),
+    count("n_q_heads", "Query heads of the full-attention mixers (of all attention mixers where none is full).", "heads"),
+    count("n_kv_heads", "Key and value heads of the same mixers; null for MLA.", "heads"),
+    count("head_dim", "Width of one query and key head; for MLA qk_nope + qk_rope.", "elements"),
+    count("v_head_dim", "Width of one value head.", "elements"),
+    count("group_size", "Query heads per key and value head; null for MLA.", "heads"),
+    Field("layer_mix", "counts", "Mixers by kind. A layer with two counts under both, so the sum may exceed n_layers.", "mixers"),
+    count("sliding_window", "Bound of windowed or chunked layers; null where none is effective.", "tokens"),
+    word("layer_pattern", "The layers as run-length text, for example 12x(swa moe . gqa moe)."),
+    flag("is_heterogeneous", "Whether mixers of one kind differ among layers; then the table layers is the authority."),
+    count("n_kv_shared_layers", "Layers that read the cache of an earlier layer.", "layers"),
+)
+
+EXPERTS: tuple[Field, ...] = (
+    flag("is_moe", "Whether any layer has routed experts."),
+    count("n_routed_experts", "Routed experts of one layer.", "experts"),
+    count("n_shared_experts", "Experts of one layer that every token uses.", "experts"),
+    count("experts_per_token", "Routed experts that one token uses in one layer.", "experts"),
+    count("moe_d_ff", "Inner width of one routed expert.", "elements"),
+    count("n_moe_layers", "Layers with routed experts.", "layers"),
+    count("n_dense_ffn_layers", "Layers with a dense feed-forward network.", "layers"),
+)
+
+ATOMS: tuple[Field, ...] = (
+    word("activation", "Activation function of the feed-forward networks."),
+    flag("is_gated_ffn", "Whether the feed-forward network multiplies by a gate (three matrices instead of two)."),
+    word("norm_class", "Normalisation of the blocks.", NormClass),
+    word("norm_placement", "Where the block norms stand.", NormPlacement),
+    flag("has_qk_norm", "Whether queries and keys are normalised."),
+    flag("has_attention_bias", "Whether any attention projection has a bias."),
+    flag("has_sinks", "Whether attention has learned sinks."),
+    flag("tie_word_embeddings", "Whether the output head is the token table."),
+)
+
+CONTEXT: tuple[Field, ...] = (
+    word("position", "How the model knows where a token stands.", Position),
+    Field("rope_theta", "real", "Base of the rotary frequencies (of the full-attention layers).", least=0, home="configs"),
+    word("rope_scaling", "Kind of rotary scaling: yarn, llama3, linear, ...; null where there is none.", home="configs"),
+    Field("rope_factor", "real", "Factor of the rotary scaling.", "ratio", least=0, home="configs"),
+    Field("partial_rotary", "real", "Part of a head that is rotated.", "fraction", least=0, home="configs"),
+    count("max_context", "Context as the config states it, never multiplied.", "tokens", home="configs"),
+    count("native_context", "Context before the rotary scaling, where the config states it.", "tokens", home="configs"),
+)
+
+STORAGE: tuple[Field, ...] = (
+    word("dtype", "Element type the config states.", home="configs"),
+    word("quant_method", "Quantization the config states.", home="configs"),
+)
+
+PARAMETERS: tuple[Field, ...] = (
+    count("params_total", "Weights that a checkpoint of the class stores, tied weights once. Components sum to it exactly.", "weights"),
+    count("params_active", "Stored weights that one token uses, each once; the token table whole.", "weights"),
+    count("params_active_compute", "Matmul weights as often as they multiply for one token; no looked-up tables.", "weights"),
+    *(_params(c, m) for c, m in COMPONENT_MEANINGS.items()),
+    *(_share(c) for c in SUMMED),
+)
+
+CACHE: tuple[Field, ...] = (
+    Field("kv_bytes_per_token", "real", f"Growth per token once every window is full. {_BF16}", "bytes/token", least=0),
+    Field("kv_bytes_per_token_first", "real", f"What one token adds while every window is open. {_BF16}", "bytes/token", least=0),
+    Field("index_bytes_per_token", "real", "Side caches of sparse-attention indexers, apart from both.", "bytes/token", least=0),
+    count("cross_kv_bytes_per_source_token", f"Cross-attention cache of a decoder per source token. {_BF16}", "bytes/token"),
+    count("state_bytes_constant", "State of a fixed size (SSM, conv, linear attention), at the width the family keeps it in.", "bytes"),
+    _kv_at("4k", 4_096),
+    _kv_at("32k", 32_768),
+    _kv_at("128k", 131_072),
+    _kv_at("1m", 1_048_576),
+)
+
+COST: tuple[Field, ...] = (
+    count("flops_per_token", "2 x params_active_compute: a multiply-add is 2.", "FLOPs"),
+    _READS_4K[0],
+    _READS_128K[0],
+    _READS_4K[1],
+    _READS_128K[1],
+    count("weight_bytes_bf16", "params_total at 2 bytes.", "bytes"),
+    count("weight_bytes_checkpoint", "What the stored dtypes weigh, where the quantization is understood.", "bytes", home="configs"),
+)
+
+BEYOND: tuple[Field, ...] = (
+    count("n_mtp_layers", "Multi-token-prediction or draft layers in the checkpoint.", "layers"),
+    flag("has_towers", "Whether the checkpoint holds vision or audio towers."),
+    Field("tp_degrees", "words", "For tensor-parallel degrees 2, 4, 8, 16: whether heads and widths divide."),
+)
+
+FINGERPRINT: tuple[Field, ...] = (
+    *IDENTITY, *SHAPE, *EXPERTS, *ATOMS, *CONTEXT, *STORAGE, *PARAMETERS, *CACHE, *COST, *BEYOND
+)  # fmt: skip
+"""The columns of the view `fingerprints`, in the order of `atlas.fingerprint.Fingerprint`."""
+
+
+def at_home(home: Home) -> tuple[Field, ...]:
+    """The fingerprint columns that live in one table."""
+    return tuple(f for f in FINGERPRINT if f.home == home)
