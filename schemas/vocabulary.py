@@ -158,3 +158,11 @@ class Position(StrEnum):
     RELATIVE = "relative"
     ALIBI = "alibi"
     NONE = "none"  # nothing attends
+
+
+class StateKind(StrEnum):
+    """What tokens leave behind in a layer."""
+
+    KV = "kv"  # keys and values, or MLA's latent: the cache proper
+    INDEX = "index"  # side cache of a sparse-attention indexer
+    CONSTANT = "constant"  # a state whose size does not depend on the tokens

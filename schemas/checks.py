@@ -1,0 +1,259 @@
+"""Integrity of a finished snapshot: rules across rows and tables, each a query that finds the rows that break it.
+
+The sums over `parameters` and `states` are a second, independent fold: they are written in SQL and share no code with
+`atlas/measure.py`. A rule that holds returns nothing; one that fails returns a label per offending row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from schemas.fields import SUMMED
+from schemas.registry import CONTENT, TABLES, Table
+from schemas.vocabulary import APART, Component, Origin, Outcome
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+EXAMPLES = 5
+"""Offending rows a message shows."""
+
+
+class Rule(NamedTuple):
+    """`query` gives one text per row that breaks the rule; `says` finishes the sentence "in this table, ..."."""
+
+    table: str
+    says: str
+    query: str
+
+
+class Failure(NamedTuple):
+    """A broken rule: how many rows break it, and the first of them."""
+
+    table: str
+    says: str
+    rows: int
+    examples: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Table, rule, number of rows, first five examples."""
+        shown = "; ".join(e if len(e) <= 160 else f"{e[:159]}…" for e in self.examples)
+        return f"table {self.table}: {self.rows:,} row(s) break the rule that {self.says}: {shown}"
+
+
+def failures(con: DuckDBPyConnection) -> list[Failure]:
+    """Every rule of `rules()` that the open snapshot breaks."""
+    return [f for f in (_broken(con, r) for r in rules()) if f is not None]
+
+
+def _broken(con: DuckDBPyConnection, rule: Rule) -> Failure | None:
+    found = con.execute(
+        f"WITH broken(label) AS ({rule.query}) SELECT count(*), (SELECT list(label) FROM (FROM broken LIMIT {EXAMPLES})) FROM broken"
+    ).fetchone()
+    if found is None or found[0] == 0:
+        return None
+    return Failure(rule.table, rule.says, found[0], tuple(str(label) for label in found[1]))
+
+
+def rules() -> list[Rule]:
+    """All rules, in the order they are checked."""
+    return [*_keys(), *_minimum(), *_references(), *_identity(), *_parameters(), *_states(), *_shape(), *_manifest()]
+
+
+def _keys() -> Iterator[Rule]:
+    for table in TABLES.values():
+        if table.name == "snapshot":
+            continue
+        label, row = " || ' ' || ".join(f'"{k}"' for k in table.key), ", ".join(f'"{k}"' for k in table.key)
+        query = (
+            f"SELECT {label} FROM (SELECT *, lag(row({row})) OVER (ORDER BY rowid) AS before FROM {table.name})"
+            f" WHERE row({row}) <= before"
+        )
+        yield Rule(table.name, f"rows are unique and ordered by {', '.join(table.key)}", query)
+
+
+def _minimum() -> Iterator[Rule]:
+    for table in TABLES.values():
+        if table.least_rows:
+            query = f"SELECT 'it has ' || count(*) FROM {table.name} HAVING count(*) < {table.least_rows}"
+            yield Rule(table.name, f"there is at least {table.least_rows} row", query)
+
+
+_REFERENCES = (
+    ("models", "config_id", "configs"),
+    ("configs", "config_id", "models"),
+    ("configs", "design_id", "designs"),
+    ("designs", "design_id", "configs"),
+    ("designs", "design_id", "layers"),
+    ("designs", "design_id", "parameters"),
+    ("layers", "design_id", "designs"),
+    ("parameters", "design_id", "designs"),
+    ("states", "design_id", "designs"),
+    ("refusals", "config_id", "configs"),
+    ("features", "config_id", "configs"),
+    ("reported", "repo_id", "models"),
+    ("checks", "repo_id", "models"),
+    ("disagreements", "repo_id", "models"),
+)
+
+
+def _references() -> Iterator[Rule]:
+    for table, column, other in _REFERENCES:
+        query = f"SELECT DISTINCT {column} FROM {table} ANTI JOIN {other} USING ({column}) WHERE {column} IS NOT NULL"
+        yield Rule(table, f"every {column} is in {other}", query)
+
+
+_WITH_CONFIG = f"('{Outcome.OK}', '{Outcome.UNCHANGED}')"
+
+
+def _identity() -> Iterator[Rule]:
+    yield Rule(
+        "configs",
+        "the raw text has the digest and length the row says",
+        "SELECT config_id FROM (SELECT config_id, size_bytes, coalesce(encode(raw), raw_bytes) AS kept FROM configs)"
+        " WHERE kept IS NOT NULL AND (sha256(kept) <> config_id OR octet_length(kept) <> size_bytes)",
+    )
+    yield Rule(
+        "configs",
+        "a config is refused with a reason or has a design, never both and never neither",
+        "SELECT config_id FROM configs LEFT JOIN refusals USING (config_id)"
+        " WHERE (verdict = 'refused') = (design_id IS NOT NULL) OR (verdict = 'refused') = (kind IS NULL)",
+    )
+    yield Rule(
+        "configs",
+        "a derived config has evidence, whole and of known origin",
+        "SELECT config_id FROM configs WHERE (design_id IS NOT NULL AND len(evidence) = 0) OR len(list_filter(evidence,"
+        " lambda e: e.field IS NULL OR e.value IS NULL OR e.source IS NULL OR e.origin IS NULL"
+        f" OR e.origin NOT IN ({_listed(Origin)}))) > 0",
+    )
+    yield Rule(
+        "models",
+        "a repository that ended well has a config",
+        f"SELECT repo_id FROM models WHERE outcome IN {_WITH_CONFIG} AND config_id IS NULL",
+    )
+
+
+def _listed(words: type[Origin] | type[Component]) -> str:
+    return ", ".join(f"'{w}'" for w in words)
+
+
+_APART = ", ".join(f"'{c}'" for c in sorted(APART))
+_SUMS: dict[str, str] = {
+    "params_total": f"sum(repeats * stored * elements) FILTER (component NOT IN ({_APART}))",
+    "params_active": f"sum(repeats * least(stored, touched) * elements) FILTER (component NOT IN ({_APART}))",
+    "params_active_compute": (
+        f"sum(repeats * touched * elements) FILTER (component NOT IN ({_APART}) AND role = 'matmul')"
+    ),
+    **{f"params_{c}": f"sum(repeats * stored * elements) FILTER (component = '{c}')" for c in Component},
+}
+
+
+def _parameters() -> Iterator[Rule]:
+    for column, fold in _SUMS.items():
+        yield _fold_rule(column, f"coalesce({fold}, 0)", "parameters")
+    parts = " + ".join(f"params_{c}" for c in SUMMED)
+    yield _design_rule("the components sum to params_total exactly", f"params_total IS DISTINCT FROM {parts}")
+    shares = " + ".join(f"share_{c}" for c in SUMMED)
+    wrong = " OR ".join(f"abs(share_{c} - params_{c} / params_total) > 1e-12" for c in SUMMED)
+    yield _design_rule(
+        "the shares sum to 1", f"params_total > 0 AND coalesce(abs({shares} - 1) > 1e-9, true)"
+    )
+    yield _design_rule("each share is its component / params_total", f"params_total > 0 AND ({wrong})")
+    yield _design_rule(
+        "flops_per_token is 2 x params_active_compute", "flops_per_token IS DISTINCT FROM 2 * params_active_compute"
+    )
+    yield _design_rule("weight_bytes_bf16 is 2 x params_total", "weight_bytes_bf16 IS DISTINCT FROM 2 * params_total")
+    yield Rule(
+        "parameters",
+        "elements is the product of the shape",
+        "SELECT design_id || ' ' || name FROM parameters"
+        " WHERE elements <> list_reduce(list_prepend(1::BIGINT, shape), lambda a, b: a * b)",
+    )
+
+
+def _fold_rule(column: str, fold: str, table: str) -> Rule:
+    query = (
+        f"SELECT d.design_id || ': {column} is ' || coalesce(d.{column}::VARCHAR, 'null') || ', {table} give ' ||"
+        f" coalesce(f.folded::VARCHAR, 'null')"
+        f" FROM designs d LEFT JOIN (SELECT design_id, {fold} AS folded FROM {table} GROUP BY design_id) f USING (design_id)"
+        f" WHERE (d.{column} IS NULL) <> (f.folded IS NULL) OR abs(d.{column} - f.folded) > 1e-9 * abs(f.folded)"
+    )
+    if column.startswith("params"):  # whole numbers agree exactly
+        query = query.rsplit(" WHERE ", 1)[0] + f" WHERE d.{column} IS DISTINCT FROM f.folded"
+    return Rule("designs", f"{column} equals the sum over {table}", query)
+
+
+def _design_rule(says: str, broken: str) -> Rule:
+    return Rule("designs", says, f"SELECT design_id FROM designs WHERE {broken}")
+
+
+_WIDTH = "coalesce(width_bytes, 2)"
+
+
+def _growth(kind: str, windowed: str) -> str:
+    return f"coalesce(sum(repeats * elements * {_WIDTH} / stride) FILTER (kind = '{kind}' AND stride > 0{windowed}), 0)"
+
+
+def _held(tokens: int) -> str:
+    entries = f'CASE WHEN stride = 0 THEN 1 ELSE least(coalesce("window", {tokens}), {tokens}) // stride END'
+    return f"sum(repeats * elements * {_WIDTH} * {entries})"
+
+
+_KEPT: dict[str, str] = {
+    "kv_bytes_per_token": _growth("kv", ' AND "window" IS NULL'),
+    "kv_bytes_per_token_first": _growth("kv", ""),
+    "index_bytes_per_token": _growth("index", ""),
+    "state_bytes_constant": f"coalesce(sum(repeats * elements * {_WIDTH}) FILTER (stride = 0), 0)",
+    "kv_bytes_4k": _held(4_096),
+    "kv_bytes_32k": _held(32_768),
+    "kv_bytes_128k": _held(131_072),
+    "kv_bytes_1m": _held(1_048_576),
+}
+
+
+def _states() -> Iterator[Rule]:
+    for column, fold in _KEPT.items():
+        yield _fold_rule(column, fold, "states")
+    yield _design_rule(
+        "a longer context never holds less",
+        "NOT (kv_bytes_4k <= kv_bytes_32k AND kv_bytes_32k <= kv_bytes_128k AND kv_bytes_128k <= kv_bytes_1m)",
+    )
+    yield Rule(
+        "states",
+        "a state of a fixed size is constant, and only that",
+        "SELECT design_id || ' ' || part FROM states WHERE (stride = 0) <> (kind = 'constant')",
+    )
+
+
+def _shape() -> Iterator[Rule]:
+    yield Rule(
+        "layers",
+        "the layers of a design are numbered from 0 to n_layers - 1, none left out",
+        "SELECT design_id || ': ' || n || ' of ' || n_layers FROM designs JOIN (SELECT design_id, count(DISTINCT index) AS n,"
+        " max(index) AS top, min(index) AS bottom FROM (SELECT design_id, first_index + k * stride AS index"
+        " FROM layers, range(repeats) AS steps(k)) GROUP BY design_id) USING (design_id)"
+        " WHERE n <> n_layers OR top <> n_layers - 1 OR bottom <> 0",
+    )
+
+
+def _manifest() -> Iterator[Rule]:
+    for table in CONTENT:
+        query = (
+            f"SELECT coalesce((SELECT rows FROM snapshot WHERE name = '{table.name}')::VARCHAR, 'none') || ' in the manifest, '"
+            f" || count(*) || ' in the table' FROM {table.name}"
+            f" HAVING count(*) IS DISTINCT FROM (SELECT rows FROM snapshot WHERE name = '{table.name}')"
+        )
+        yield Rule("snapshot", f"the manifest knows every row of {table.name}", query)
+    yield Rule(
+        "snapshot",
+        "every listed repository is a row of models",
+        "SELECT listed || ' listed, ' || (SELECT count(*) FROM models) || ' in models' FROM"
+        " (SELECT any_value(rows) AS listed FROM snapshot WHERE name = 'snapshot')"
+        " WHERE listed IS DISTINCT FROM (SELECT count(*) FROM models)",
+    )
+
+
+def keyed(table: Table) -> str:
+    """ORDER BY of a table's key."""
+    return ", ".join(f'"{k}"' for k in table.key)

@@ -1,0 +1,272 @@
+"""Every table of a snapshot: its key, its columns and what a row stands for, in the order they are written.
+
+Layers, parameters and states are in run-length form: one row stands for `repeats` equal layers. The whole of the model's ends
+(embedding, final norm, head) has run -1.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from schemas.fields import FINGERPRINT, Field, at_home, count, word
+from schemas.vocabulary import AttentionKind, Check, Component, Ffn, Mixer, Origin, Outcome, RefusalKind, Role, StateKind
+
+
+class Table(NamedTuple):
+    """One table. Rows are stored in the order of `key`, which is unique; `least_rows` is what a real snapshot must have."""
+
+    name: str
+    meaning: str
+    key: tuple[str, ...]
+    fields: tuple[Field, ...]
+    least_rows: int = 0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Column names in order."""
+        return tuple(f.name for f in self.fields)
+
+
+def _must(field: Field) -> Field:
+    return field._replace(nullable=False)
+
+
+_BY_NAME = {f.name: f for f in FINGERPRINT}
+_REPO = _must(_BY_NAME["repo_id"])
+_CONFIG_ID = word("config_id", "SHA-256 of the raw bytes of the config, in hex.", nullable=False)
+_DESIGN_ID = _must(_BY_NAME["design_id"])
+_RUN = Field("run", "int", "Run of equal layers, counted from 0; -1 for the ends of the model.", None, False, -1)
+_SLOT = _must(count("slot", "Place in the run's unit of layers.", "position"))
+_REPEATS = Field("repeats", "int", "How many layers of the model this row stands for.", "layers", False, 1)
+_PART = word("part", "Kind of the part the row belongs to.", nullable=False)
+
+MODELS = Table(
+    "models",
+    "One row per listed repository, with the outcome of the refresh and what the listing says.",
+    ("repo_id",),
+    (
+        _REPO,
+        word("outcome", "How the repository ended in the refresh.", Outcome, nullable=False),
+        _BY_NAME["revision"],
+        word("author", "Owner of the repository, as listed."),
+        Field("created_at", "time", "Creation of the repository, UTC, as listed."),
+        Field("last_modified", "time", "Last change of the repository, UTC, as listed."),
+        count("downloads", "Downloads as listed (last 30 days).", "downloads"),
+        count("likes", "Likes as listed.", "likes"),
+        word("gated", "Access as listed: false, auto or manual."),
+        word("pipeline_tag", "Task as listed."),
+        word("library_name", "Library as listed."),
+        word("license", "Licence as listed."),
+        word("base_model", "Model this one says it was made from."),
+        count("safetensors_total", "Parameters the Hub counted in the safetensors headers.", "elements"),
+        Field("safetensors_by_dtype", "counts", "The same, per stored element type.", "elements"),
+        Field("tags", "texts", "Tags as listed."),
+        _CONFIG_ID._replace(nullable=True, meaning="Config of the repository; null where none was ever read."),
+        Field("as_of", "date", "Day the config was last seen to be the repository's.", None, False),
+        word("source", "Where the config comes from: catalogue, hub or a folder.", nullable=False),
+    ),
+    least_rows=1,
+)
+
+CONFIGS = Table(
+    "configs",
+    "One row per distinct config text, with the text itself and where every derived value comes from.",
+    ("config_id",),
+    (
+        _CONFIG_ID,
+        Field("raw", "text", "The config as published; null where it is not UTF-8 or was too large to keep."),
+        Field("raw_bytes", "blob", "The config as published, where it is not UTF-8."),
+        _must(count("size_bytes", "Length of the config as published.", "bytes")),
+        *at_home("configs"),
+        Field("evidence", "evidence", "One entry per value: field, value (as JSON), origin, source.", None, False),
+        Field("unread", "texts", "Keys of the config that nothing read and that are not known to be irrelevant.", None, False),
+    ),
+    least_rows=1,
+)
+
+DESIGNS = Table(
+    "designs",
+    "One row per distinct structure: everything that follows from shapes alone.",
+    ("design_id",),
+    (_DESIGN_ID, *(_must(f) if f.name == "params_total" else f for f in at_home("designs"))),
+    least_rows=1,
+)
+
+LAYERS = Table(
+    "layers",
+    "One row per mixer of each distinct layer of a design; layer indices are first_index + k x stride, k from 0 to repeats - 1.",
+    ("design_id", "run", "slot", "mixer_slot"),
+    (
+        _DESIGN_ID,
+        _RUN._replace(least=0, meaning="Run of equal layers, counted from 0."),
+        _SLOT,
+        _must(count("mixer_slot", "Place among the mixers of the layer.", "position")),
+        _REPEATS,
+        _must(count("first_index", "Index of the first layer this row stands for.", "layers")),
+        Field("stride", "int", "Distance between the layers this row stands for: the length of the run's unit.", "layers", False, 1),
+        word("mixer", "How the layer mixes tokens.", Mixer, nullable=False),
+        _BY_NAME["attention_kind"]._replace(nullable=True, among=AttentionKind),
+        count("n_q_heads", "Query heads of this mixer.", "heads"),
+        count("n_kv_heads", "Key and value heads of this mixer; null for MLA.", "heads"),
+        count("head_dim", "Width of one query and key head.", "elements"),
+        count("v_head_dim", "Width of one value head.", "elements"),
+        count("window", "Tokens this mixer can look back; null where there is no bound.", "tokens"),
+        Field("kv_bytes_per_held_token", "real", "What one held token occupies here, windowed or not, at 2 bytes.", "bytes/token", least=0),
+        Field("index_bytes_per_held_token", "real", "What the indexer keeps of one held token.", "bytes/token", least=0),
+        _must(count("state_bytes_constant", "State of a fixed size.", "bytes")),
+        count("kv_shared_from", "Layer whose cache this one reads.", "layers"),
+        word("ffn", "Feed-forward network of the layer.", Ffn, nullable=False),
+        _must(count("params", "Stored weights of the layer.", "weights")),
+    ),
+    least_rows=1,
+)
+
+PARAMETERS = Table(
+    "parameters",
+    "One row per distinct weight of a design. params_total is the sum of repeats x stored x elements, without mtp, towers, buffers.",
+    ("design_id", "run", "slot", "ordinal"),
+    (
+        _DESIGN_ID,
+        _RUN,
+        _SLOT,
+        _must(count("ordinal", "Place among the weights of the layer.", "position")),
+        _PART,
+        word("name", "Name in the checkpoint, with {i} for the layer's index and {e} for an expert's.", nullable=False),
+        _REPEATS,
+        Field("shape", "ints", "Shape of one copy; empty for a scalar.", "elements", False),
+        _must(count("stored", "Copies the checkpoint stores.", "copies")),
+        _must(count("touched", "Copies (or times) one token uses it.", "copies")),
+        word("role", "What one token does with it.", Role, nullable=False),
+        word("component", "What it belongs to.", Component, nullable=False),
+        Field("elements", "int", "Numbers in one copy: the product of the shape.", "elements", False, 0),
+    ),
+    least_rows=1,
+)
+
+STATES = Table(
+    "states",
+    "One row per distinct thing a design keeps of a sequence: `elements` per `stride` tokens, for at most `window` tokens.",
+    ("design_id", "run", "slot", "ordinal"),
+    (
+        _DESIGN_ID,
+        _RUN,
+        _SLOT,
+        _must(count("ordinal", "Place among the states of the layer.", "position")),
+        _PART,
+        _REPEATS,
+        word("kind", "A key/value cache, an indexer's side cache, or a state of a fixed size.", StateKind, nullable=False),
+        _must(count("elements", "Elements of one entry.", "elements")),
+        _must(count("stride", "Tokens per entry; 0 where the state has a fixed size.", "tokens")),
+        count("window", "Tokens held at most; null where there is no bound.", "tokens"),
+        Field("width_bytes", "int", "Bytes of one element the family keeps; null where the deployer chooses (2 here).", "bytes", least=1),
+    ),
+)
+
+REFUSALS = Table(
+    "refusals",
+    "One row per config that gives no number, with the reason.",
+    ("config_id",),
+    (
+        _CONFIG_ID,
+        word("kind", "Why, as a word.", RefusalKind, nullable=False),
+        word("reason", "Why, as a sentence.", nullable=False),
+    ),
+)
+
+FEATURES = Table(
+    "features",
+    "One row per config and feature, for counting populations.",
+    ("config_id", "feature"),
+    (_CONFIG_ID, word("feature", "A design choice, as a word.", nullable=False)),
+)
+
+REPORTED = Table(
+    "reported",
+    "One row per fact that a paper or card states about a model, with its citation.",
+    ("repo_id", "fact", "source"),
+    (
+        _REPO,
+        word("fact", "What is stated: parameters, active_parameters, training_tokens, release_date, ...", nullable=False),
+        word("value", "The value as text, digits plain, dates as YYYY-MM-DD.", nullable=False),
+        word("unit", "Unit of the value."),
+        word("source", "Title of the source.", nullable=False),
+        word("url", "Address of the source."),
+        word("place", "Where in the source: section, table, page."),
+    ),
+)
+
+CHECKS = Table(
+    "checks",
+    "One row per comparison of a derived total with a checkpoint's own.",
+    ("repo_id", "kind"),
+    (
+        _REPO,
+        word("kind", "What it was held against: safetensors_total, headers, ...", nullable=False),
+        count("expected", "The checkpoint's own count.", "elements"),
+        count("derived", "Ours.", "elements"),
+        word("result", "How they compare.", Check, nullable=False),
+        word("note", "What explains a difference."),
+    ),
+)
+
+DISAGREEMENTS = Table(
+    "disagreements",
+    "One row per value that another tool or source states otherwise.",
+    ("repo_id", "field", "tool"),
+    (
+        _REPO,
+        word("field", "Which value.", nullable=False),
+        word("tool", "Who says otherwise, with version.", nullable=False),
+        word("theirs", "Their value, as text.", nullable=False),
+        word("ours", "Our value, as text."),
+        word("explanation", "Why they differ, where it is known."),
+    ),
+)
+
+MEASUREMENTS = Table(
+    "measurements",
+    "One row per number measured by this project's own experiments.",
+    ("experiment", "subject", "quantity"),
+    (
+        word("experiment", "Name of the experiment.", nullable=False),
+        word("subject", "What it was run on.", nullable=False),
+        word("quantity", "What was measured.", nullable=False),
+        Field("value", "real", "The measured value.", None, False),
+        word("unit", "Unit of the value.", nullable=False),
+        word("conditions", "Machine, versions and settings that matter."),
+        Field("measured_on", "date", "Day of the measurement.", None, False),
+    ),
+)
+
+SNAPSHOT = Table(
+    "snapshot",
+    "The manifest: one row per table, and the row `snapshot` for the whole. Written last: without it the file is not complete.",
+    ("name",),
+    (
+        word("name", "Table, or `snapshot` for the whole.", nullable=False),
+        Field("rows", "int", "Rows of the table; for the whole, repositories that the refresh listed.", "rows", False, 0),
+        word("digest", "SHA-256 over the ordered rows of the table; for the whole, over the manifest.", nullable=False),
+        word("snapshot_id", "Identity of the snapshot: its date, and .2, .3, ... for later ones of a day."),
+        word("source", "What was refreshed: catalogue, hub or a folder."),
+        word("schema_version", "Version of the contract of tables and columns."),
+        word("code_version", "Version of the package that made it."),
+        word("previous_id", "The snapshot before."),
+        word("previous_digest", "Digest of the manifest of the snapshot before."),
+    ),
+    least_rows=2,
+)
+
+CONTENT: tuple[Table, ...] = (
+    MODELS, CONFIGS, DESIGNS, LAYERS, PARAMETERS, STATES, REFUSALS, FEATURES, REPORTED, CHECKS, DISAGREEMENTS, MEASUREMENTS,
+)  # fmt: skip
+"""What a snapshot says; two snapshots with equal digests of these are equal."""
+
+TABLES: dict[str, Table] = {t.name: t for t in (*CONTENT, SNAPSHOT)}
+
+EVIDENCE: tuple[Field, ...] = (
+    word("field", "Column the value belongs to.", nullable=False),
+    word("value", "The value, as JSON.", nullable=False),
+    word("origin", "Where it comes from.", Origin, nullable=False),
+    word("source", "The config key, the rule in words, or the citation.", nullable=False),
+)
+"""What one entry of configs.evidence holds."""

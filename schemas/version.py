@@ -1,0 +1,8 @@
+"""The version of the contract. Adding is a minor step; renaming or redefining a column is a major one, with a line here."""
+
+from __future__ import annotations
+
+SCHEMA_VERSION = "1.0.0"
+
+SCHEMA_CHANGES: tuple[tuple[str, str], ...] = (("1.0.0", "First published tables, views and macros."),)
+"""(version, what changed for a reader), newest first."""
