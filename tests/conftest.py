@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
+import tempfile
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# Prefect reads its settings at import. Its first server needs far more than its own twenty seconds, and nothing of a test
+# may land in the database of whoever runs it.
+_PREFECT_HOME = tempfile.mkdtemp(prefix="atlas-prefect-")
+atexit.register(shutil.rmtree, _PREFECT_HOME, ignore_errors=True)
+os.environ |= {
+    "PREFECT_HOME": _PREFECT_HOME,
+    "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "180",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "PREFECT_LOGGING_TO_API_ENABLED": "false",
+    "DO_NOT_TRACK": "1",
+}
+
+# A shared machine makes single examples slow without anything being wrong.
+hypothesis.settings.register_profile("atlas", deadline=None)
+hypothesis.settings.load_profile("atlas")
 
 SHARED = Path(__file__).parents[2] / "shared"
 

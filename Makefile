@@ -1,0 +1,66 @@
+# Everything runs in an environment of its own, .venv: with uv where it is installed, else with venv and pip.
+# A stamp file remembers a finished installation; it is redone when pyproject.toml or constraints.txt changes.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(shell command -v uv 2>/dev/null)
+WORKERS ?= 2
+
+# Without compiled files every process would compile every import again.
+unexport PYTHONDONTWRITEBYTECODE
+# An environment or path of the caller's must not mix with ours.
+unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
+
+ifdef UV
+MAKE_VENV = uv venv --quiet --seed --allow-existing --python '>=3.11' $(VENV)
+INSTALL = uv pip install --quiet --compile-bytecode --python $(BIN)/python --constraint constraints.txt
+else
+MAKE_VENV = $(PYTHON) -m venv $(VENV)
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+endif
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help atlas test check bench soak oracle peers clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+atlas: $(VENV)/installed ## set up, then build the snapshot and the guide from the catalogue (no network once set up)
+	$(BIN)/atlas refresh --source catalogue
+
+test: $(VENV)/installed-dev ## run the tests
+	$(BIN)/python -m pytest --numprocesses $(WORKERS)
+
+check: $(VENV)/installed-dev ## lint, format and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
+
+bench: $(VENV)/installed-dev ## measure speed and memory
+	$(BIN)/python tests/bench
+
+soak: $(VENV)/installed-dev ## run the long tests (minutes)
+	$(BIN)/python -m pytest -m soak
+
+oracle: $(VENV)/installed-dev ## compare every family with the reference figures beside this checkout
+	$(BIN)/python tests/oracle_table.py
+
+peers: $(VENV)/installed-dev ## compare with other public tools
+	$(BIN)/python tests/peers_table.py
+
+clean: ## remove the environment and caches; snapshots and the guide stay
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/bin/python:
+	$(MAKE_VENV)
+
+$(VENV)/installed: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(INSTALL) --editable .
+	@touch $@
+
+$(VENV)/installed-dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(INSTALL) --editable '.[dev]'
+	@touch $@ $(VENV)/installed

@@ -1,0 +1,21 @@
+"""The options that several commands share; they come after the command's name, as `home: Home = Path()`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Home = Annotated[Path, typer.Option("--home", envvar="ATLAS_HOME", help="The folder everything is written under.")]
+"""Default of a command: `Path()`, the current directory."""
+
+Endpoint = Annotated[
+    str | None, typer.Option("--endpoint", envvar="HF_ENDPOINT", help="The Hub to ask, if not huggingface.co.")
+]
+
+Snapshot = Annotated[
+    str | None, typer.Option("--snapshot", help="The snapshot to read, by its date.", show_default="latest")
+]
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
