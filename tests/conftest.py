@@ -11,7 +11,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-# Prefect reads its settings at import. Its first server takes longer than its twenty seconds allow, and nothing of a test
+# Prefect reads its settings at import. Its first server takes longer than its twenty seconds, and nothing of a test
 # may land in the database of whoever runs it.
 _PREFECT_HOME = tempfile.mkdtemp(prefix="atlas-prefect-")
 atexit.register(shutil.rmtree, _PREFECT_HOME, ignore_errors=True)
