@@ -1,0 +1,75 @@
+"""Views and macros that travel in the snapshot, so that a plain `duckdb` client is already a good tool."""
+
+from __future__ import annotations
+
+from schemas.fields import FINGERPRINT, Field
+from schemas.registry import LAYERS
+from schemas.tables import comment, quoted
+
+_VERDICT_OF_CHECKS = (
+    "SELECT repo_id, CASE WHEN bool_or(result = 'off') THEN 'off' WHEN bool_or(result = 'exact') THEN 'exact'"
+    " ELSE 'unchecked' END AS result FROM checks GROUP BY repo_id"
+)
+_SPECIAL = {
+    "check": "coalesce(k.result, 'unchecked')",
+    "refusal_kind": "r.kind",
+    "refusal_reason": "r.reason",
+}
+_ALIAS = {"models": "m", "configs": "c", "designs": "d"}
+
+
+def _source(field: Field) -> str:
+    return _SPECIAL.get(field.name) or f'{_ALIAS[field.home]}."{field.name}"'
+
+
+def fingerprints() -> str:
+    """One row per model with a config, columns in the contract's order."""
+    columns = ",\n  ".join(f'{_source(f)} AS "{f.name}"' for f in FINGERPRINT)
+    return (
+        f"CREATE VIEW fingerprints AS SELECT\n  {columns}\nFROM models m JOIN configs c ON c.config_id = m.config_id"
+        " LEFT JOIN designs d ON d.design_id = c.design_id LEFT JOIN refusals r ON r.config_id = c.config_id"
+        f" LEFT JOIN ({_VERDICT_OF_CHECKS}) k ON k.repo_id = m.repo_id"
+    )
+
+
+EVIDENCE = (
+    "CREATE VIEW evidence AS SELECT m.repo_id, c.config_id, e.field, e.value, e.origin, e.source"
+    " FROM models m JOIN configs c ON c.config_id = m.config_id, unnest(c.evidence) AS unnested(e)"
+)
+
+
+def layers_expanded() -> str:
+    """One row per mixer of every layer."""
+    left_out = {"design_id", "run", "slot", "mixer_slot", "repeats", "first_index", "stride"}
+    columns = ", ".join(f'l."{f.name}"' for f in LAYERS.fields if f.name not in left_out)
+    return (
+        "CREATE VIEW layers_expanded AS SELECT l.design_id, l.first_index + k.k * l.stride AS index, l.mixer_slot,"
+        f" {columns} FROM layers l, unnest(range(l.repeats)) AS k(k)"
+    )
+
+
+_ENTRIES = 'CASE WHEN s.stride = 0 THEN 1 ELSE least(coalesce(s."window", context), context) // s.stride END'
+KV_BYTES = (
+    "CREATE MACRO kv_bytes(model, context, bytes_per_element) AS (SELECT ceil(sum(s.repeats * s.elements *"
+    f" coalesce(s.width_bytes, bytes_per_element)::DOUBLE * ({_ENTRIES})))::BIGINT"
+    " FROM models m JOIN configs c ON c.config_id = m.config_id JOIN states s ON s.design_id = c.design_id"
+    " WHERE m.repo_id = model)"
+)
+
+MEANINGS = {
+    "fingerprints": "One row per model with a config: its architecture and what it costs to serve.",
+    "evidence": "One row per model and value: where the value comes from.",
+    "layers_expanded": "One row per mixer of every layer of a design; the table layers without run lengths.",
+    "kv_bytes": (
+        "kv_bytes(model, context, bytes_per_element): bytes of cache and state one sequence of that many tokens holds, windows,"
+        " strides, index caches and constant states included; null for an encoder or an unknown model."
+    ),
+}
+
+
+def statements() -> list[str]:
+    """Everything to run, in order, after the tables exist."""
+    comments = [f"COMMENT ON VIEW {v} IS {quoted(MEANINGS[v])}" for v in ("fingerprints", "evidence", "layers_expanded")]
+    comments += [f'COMMENT ON COLUMN fingerprints."{f.name}" IS {quoted(comment(f))}' for f in FINGERPRINT]
+    comments.append(f"COMMENT ON MACRO kv_bytes IS {quoted(MEANINGS['kv_bytes'])}")
+    return [fingerprints(), EVIDENCE, layers_expanded(), KV_BYTES, *comments]
