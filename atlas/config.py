@@ -1,0 +1,313 @@
+"""Reading a config: strict JSON within limits, and a reader that notes where every answer came from.
+
+Absent, null, 0 and false are four different things. An absent key takes the class default of its model_type; a null one says "not
+set" and falls to the rule that derives it; 0 and false are answers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from atlas.fingerprint import Evidence
+from atlas.refusal import Refused, Unknown, bad_value, shown
+from schemas.vocabulary import Origin, RefusalKind
+
+if TYPE_CHECKING:
+    from atlas.families import Family, Spec
+
+MAX_BYTES = 5 * 1024 * 1024
+MAX_COUNT = 10_000_000
+"""Larger than any width, vocabulary or context multiple a real model states; keeps products in 64 bits checkable."""
+
+Raw = dict[str, Any]
+
+
+def load(data: bytes) -> Raw:
+    """Parse a config. Raises `Refused` (not_json, not_an_object, too_large, too_deep, bad_value for a key given twice).
+
+    orjson first; what it rejects is looked at again by the standard library, which alone reads a bare Infinity or NaN: these
+    become floats that no reader of a count accepts, so that they harm only the key they stand in.
+    """
+    if len(data) > MAX_BYTES:
+        raise Refused(RefusalKind.TOO_LARGE, f"the config has {len(data):,} bytes; at most {MAX_BYTES:,} are read")
+    try:
+        parsed = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        parsed = _load_again(data, str(error))
+    if not isinstance(parsed, dict):
+        raise Refused(RefusalKind.NOT_AN_OBJECT, f"the config is {_article(parsed)}, not an object of keys and values")
+    if _colons(data) != _keys(parsed):
+        _refuse_twice(data)
+    return parsed  # pyright: ignore[reportUnknownVariableType]
+
+
+def _article(parsed: object) -> str:
+    names = {list: "a list", str: "a text", bool: "a true or false", type(None): "null"}
+    return names.get(type(parsed), "a number")
+
+
+def _load_again(data: bytes, why: str) -> object:
+    """What orjson rejects: a config with Infinity, NaN or very long integers, or not JSON (then say why)."""
+    try:
+        parsed = json.loads(data.decode("utf-8"))
+        json.dumps(parsed, ensure_ascii=False).encode("utf-8")  # a lone surrogate stops here
+    except UnicodeDecodeError:
+        raise Refused(RefusalKind.NOT_JSON, "the config is not UTF-8 text") from None
+    except RecursionError:
+        raise Refused(RefusalKind.TOO_DEEP, "the config is nested too deeply to be read") from None
+    except ValueError:
+        raise Refused(RefusalKind.NOT_JSON, f"the config is not JSON: {why}") from None
+    return parsed
+
+
+def _colons(data: bytes) -> int:
+    return data.count(b'":') + data.count(b'" :')
+
+
+def _keys(parsed: object) -> int:
+    """Keys at every level, without recursion."""
+    n, todo = 0, [parsed]
+    while todo:
+        item: Any = todo.pop()
+        if type(item) is dict:
+            n += len(item)  # pyright: ignore[reportUnknownArgumentType]
+            todo.extend(v for v in item.values() if type(v) is dict or type(v) is list)  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
+        elif type(item) is list:
+            todo.extend(v for v in item if type(v) is dict or type(v) is list)  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
+    return n
+
+
+def _refuse_twice(data: bytes) -> None:
+    """The quick count did not agree: parse again, watching for a key that is given twice."""
+
+    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            names = [k for k, _ in pairs]
+            twice = next(k for k in names if names.count(k) > 1)
+            raise Refused(RefusalKind.BAD_VALUE, f"the key {shown(twice)} is given twice")
+        return found
+
+    json.loads(data, object_pairs_hook=once)
+
+
+class Config:
+    """One config read by the rules of one family. Every answer is noted once, in the order it was asked for."""
+
+    __slots__ = ("notes", "outer", "prefix", "raw", "read", "rules")
+
+    def __init__(self, raw: Raw, rules: Family, outer: Raw | None = None, prefix: str = "") -> None:
+        self.raw = raw
+        self.rules = rules
+        self.outer = raw if outer is None else outer
+        self.prefix = prefix
+        self.read: set[str] = set()
+        self.notes: dict[str, Evidence] = {}
+
+    def note(self, field: str, value: Any, origin: Origin, source: str) -> Any:
+        """Record an answer and hand it back."""
+        self.notes[field] = Evidence(field, value, origin.value, source)
+        return value
+
+    def derived(self, field: str, value: Any, rule: str) -> Any:
+        """Record a computed answer, with the rule in words."""
+        return self.note(field, value, Origin.DERIVED, rule)
+
+    def opt(self, field: str) -> Any:
+        """The value, or None where it is null or unknown: key, other spellings, class default, family rule, in this order."""
+        known = self.notes.get(field)
+        if known is not None:
+            return known[1]
+        present, raw, rules = False, self.raw, self.rules
+        for key in rules.keys.get(field) or (field,):
+            if key in raw:
+                self.read.add(key)
+                value = raw[key]
+            elif "." in key:
+                value = self._nested(key)
+                if value is _ABSENT:
+                    continue
+            else:
+                continue
+            if value is not None:
+                origin = Origin.EXPLICIT if key == field else Origin.ALIAS
+                return self.note(field, value, origin, self.prefix + key)
+            present = True
+        return None if present else self._unstated(field)
+
+    def _nested(self, key: str) -> Any:
+        found: Any = self.raw
+        first = True
+        for step in key.split("."):
+            if not isinstance(found, dict) or step not in found:
+                return _ABSENT
+            if first:
+                self.read.add(step)
+                first = False
+            found = found[step]  # pyright: ignore[reportUnknownVariableType]
+        return found  # pyright: ignore[reportUnknownVariableType]
+
+    def _unstated(self, field: str) -> Any:
+        rules = self.rules
+        if field in rules.defaults:
+            return self.note(field, rules.defaults[field], Origin.CLASS_DEFAULT, f"{rules.model_type} when the key is absent")
+        if field in rules.facts:
+            return self.note(field, rules.facts[field], Origin.FAMILY_RULE, f"family {rules.model_type}")
+        return None
+
+    def top(self, field: str) -> Any:
+        """A value that a wrapper states beside the language model's own config; the wrapper's word goes first."""
+        if self.outer is self.raw or field in self.notes:
+            return self.opt(field)
+        value = self.outer.get(field)
+        if value is not None:
+            return self.note(field, value, Origin.EXPLICIT, field)
+        if field in self.rules.outer:
+            return self.note(field, self.rules.outer[field], Origin.CLASS_DEFAULT, "wrapper's class when the key is absent")
+        return self.opt(field)
+
+    def need(self, field: str) -> Any:
+        """The value; raises `Unknown` naming the keys tried."""
+        value = self.opt(field)
+        if value is None:
+            raise Unknown(field, [self.prefix + k for k in self.rules.keys.get(field) or (field,)])
+        return value
+
+    def count(self, field: str) -> int:
+        """A positive whole number."""
+        return _count(field, self.need(field), least=1)
+
+    def size(self, field: str) -> int:
+        """A whole number, 0 allowed."""
+        return _count(field, self.need(field), least=0)
+
+    def opt_count(self, field: str) -> int | None:
+        """A positive whole number, or None where it is not set."""
+        value = self.opt(field)
+        return None if value is None else _count(field, value, least=1)
+
+    def flag(self, field: str) -> bool:
+        """True or false."""
+        value = self.need(field)
+        if type(value) is not bool:
+            raise bad_value(field, value, "true or false")
+        return value
+
+    def word(self, field: str) -> str:
+        """A short text."""
+        value = self.need(field)
+        if not isinstance(value, str) or not value or len(value) > 100:
+            raise bad_value(field, value, "a short text")
+        return value
+
+    def number(self, field: str) -> float | None:
+        """A finite number, or None where it is not set."""
+        value = self.opt(field)
+        return None if value is None else finite(field, value)
+
+    def items(self, field: str) -> list[Any]:
+        """A list."""
+        value = self.need(field)
+        if not isinstance(value, list):
+            raise bad_value(field, value, "a list")
+        return value  # pyright: ignore[reportUnknownVariableType]
+
+    def unread(self) -> tuple[str, ...]:
+        """Keys nobody asked for, less those reviewed as irrelevant: how a new feature is noticed on the day it appears."""
+        rest = self.raw.keys() - self.read - self.rules.irrelevant
+        return tuple(sorted(self.prefix + k for k in rest if self.raw[k] is not None))
+
+
+class View:
+    """A config as one part sees it: some fields stand under other names, some facts hold for this part alone."""
+
+    __slots__ = ("config", "spec", "word")
+
+    def __init__(self, config: Config, spec: Spec, word: str) -> None:
+        self.config = config
+        self.spec = spec
+        self.word = word
+
+    def name(self, field: str) -> str:
+        """The field that answers for `field` here."""
+        return self.spec.fields.get(field, field)
+
+    def fact(self, field: str) -> Any:
+        """A fact of this part, noted, or None."""
+        value = self.spec.facts.get(field)
+        if value is not None:
+            self.config.note(f"{field}[{self.word}]", value, Origin.FAMILY_RULE, f"family {self.config.rules.model_type}")
+        return value
+
+    def need(self, field: str) -> Any:
+        """The fact of this part, else the config's answer; raises `Unknown`."""
+        value = self.fact(field)
+        return self.config.need(self.name(field)) if value is None else value
+
+    def opt(self, field: str) -> Any:
+        """The fact of this part, else the config's answer, else None."""
+        value = self.fact(field)
+        return self.config.opt(self.name(field)) if value is None else value
+
+    def count(self, field: str) -> int:
+        """A positive whole number."""
+        return _count(self.name(field), self.need(field), least=1)
+
+    def size(self, field: str) -> int:
+        """A whole number, 0 allowed."""
+        return _count(self.name(field), self.need(field), least=0)
+
+    def opt_count(self, field: str) -> int | None:
+        """A positive whole number, or None."""
+        value = self.opt(field)
+        return None if value is None else _count(self.name(field), value, least=1)
+
+    def flag(self, field: str) -> bool:
+        """True or false."""
+        value = self.need(field)
+        if type(value) is not bool:
+            raise bad_value(self.name(field), value, "true or false")
+        return value
+
+    def text(self, field: str) -> str:
+        """A short text."""
+        value = self.need(field)
+        if not isinstance(value, str) or not value or len(value) > 100:
+            raise bad_value(self.name(field), value, "a short text")
+        return value
+
+    def derived(self, field: str, value: Any, rule: str) -> Any:
+        """Record a computed answer under the name it has here."""
+        return self.config.derived(self.name(field), value, rule)
+
+
+_ABSENT: Any = object()
+
+
+def _count(field: str, value: Any, least: int) -> int:
+    if type(value) is float and value.is_integer() and abs(value) <= MAX_COUNT:
+        value = int(value)
+    if type(value) is not int:
+        raise bad_value(field, value, "a whole number")
+    if not least <= value <= MAX_COUNT:
+        raise bad_value(field, value, f"between {least} and {MAX_COUNT:,}")
+    return value
+
+
+def finite(field: str, value: Any) -> float:
+    """A finite number; raises `Refused`."""
+    if type(value) not in (int, float) or abs(value) > 1e18 or not isfinite(value):
+        raise bad_value(field, value, "a finite number")
+    return float(value)
+
+
+def mapping(field: str, value: Any) -> Mapping[str, Any]:
+    """An object of keys and values; raises `Refused`."""
+    if not isinstance(value, dict):
+        raise bad_value(field, value, "an object")
+    return value  # pyright: ignore[reportUnknownVariableType]

@@ -1,0 +1,265 @@
+"""From a structure to the columns of a fingerprint: counts of mixers, widths, the layer pattern, features, tensor-parallel degrees."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from atlas.config import Config, Raw, mapping
+from atlas.fingerprint import Fingerprint
+from atlas.measure import COMPONENTS, Ledger, component, model_ledger, params_total, whole
+from atlas.refusal import Refused
+from atlas.rotary import Rotary, read_rotary
+from atlas.structure import Feeding, Layer, Mixing, Model, Run, design_id, runs_of
+from schemas.vocabulary import APART, AttentionKind, Check, Component, Ffn, Mixer, RefusalKind, Verdict
+
+if TYPE_CHECKING:
+    from atlas.interpret import Derived
+
+MOST = 2**62
+"""A total beyond this cannot be stored, and no model has it."""
+
+DTYPE_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
+ATTENDING = frozenset({
+    Mixer.FULL_ATTENTION, Mixer.SLIDING_ATTENTION, Mixer.CHUNKED_ATTENTION, Mixer.SPARSE_ATTENTION, Mixer.COMPRESSED_ATTENTION,
+})  # fmt: skip
+AS_FULL = frozenset({Mixer.FULL_ATTENTION, Mixer.SPARSE_ATTENTION, Mixer.COMPRESSED_ATTENTION})
+
+
+class Shape(NamedTuple):
+    """What the layers of a stack hold, counted: mixers and feed-forwards with how often each stands."""
+
+    mixers: tuple[tuple[Mixing, int], ...]
+    ffns: tuple[tuple[Feeding, int], ...]
+    bare: int  # layers without a mixer
+    blank: int  # layers without a feed-forward
+
+
+@lru_cache(maxsize=16384)
+def infos(each: Layer) -> tuple[tuple[Mixing, ...], tuple[Feeding, ...]]:
+    """The mixers and feed-forwards of a layer."""
+    found = [p.info for p in each.parts]
+    return tuple(i for i in found if isinstance(i, Mixing)), tuple(i for i in found if isinstance(i, Feeding))
+
+
+def shape_of(model: Model) -> Shape:
+    """Count what stands in the stack that describes the model."""
+    mixers: dict[Mixing, int] = {}
+    ffns: dict[Feeding, int] = {}
+    bare = blank = 0
+    for run in model.stack():
+        for each in run.layers:
+            mixing, feeding = infos(each)
+            bare += 0 if mixing else run.repeats
+            blank += 0 if feeding else run.repeats
+            for m in mixing:
+                mixers[m] = mixers.get(m, 0) + run.repeats
+            for f in feeding:
+                ffns[f] = ffns.get(f, 0) + run.repeats
+    return Shape(tuple(mixers.items()), tuple(ffns.items()), bare, blank)
+
+
+def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | None) -> Derived:
+    """The finished row with its evidence; raises `Refused` where a total is beyond what can be stored."""
+    from atlas.interpret import Derived
+
+    shape, ledger, rotary = shape_of(model), model_ledger(model), read_rotary(c)
+    if max(params_total(ledger), *ledger.kv, *ledger.flops, 2 * ledger.active_compute) >= MOST:
+        raise Refused(RefusalKind.BAD_VALUE, "the stated sizes multiply to more than can be stored: no model is this large")
+    dtype, quant = _storage(c)
+    columns: dict[str, Any] = {
+        "repo_id": name,
+        "model_type": data["model_type"],
+        "architecture_class": cls,
+        "design_id": design_id(model),
+        "verdict": Verdict.KNOWN.value,
+        "check": Check.UNCHECKED.value,
+        "n_layers": model.n_layers,
+        "d_model": c.count("hidden_size"),
+        "vocab_size": c.count("vocab_size"),
+        "tie_word_embeddings": bool(c.top("tie_word_embeddings")),
+        "norm_class": model.norm_class,
+        "norm_placement": model.norm_placement,
+        "layer_pattern": pattern(model.stack()),
+        "dtype": dtype,
+        "quant_method": quant,
+        "has_towers": c.outer is not c.raw and bool(c.rules.outer.get("has_towers")) or bool(c.opt("has_towers")),
+        **_attention(shape, rotary),
+        **_feeding(shape),
+        **_weights(ledger, dtype, quant),
+        **_costs(ledger, has_decoder=any(r.stack == "decoder" for r in model.runs)),
+    }
+    columns["tp_degrees"] = degrees(columns)
+    row = Fingerprint(**columns)
+    return Derived(row, model, tuple(c.notes.values()), c.unread(), features(row, shape))
+
+
+def _storage(c: Config) -> tuple[str | None, str | None]:
+    """The stated dtype (torch_dtype in older files) and quantization method, as stated."""
+    dtype = next((d for raw in (c.outer, c.raw) for k in ("dtype", "torch_dtype") if isinstance(d := raw.get(k), str)), None)
+    quant = next((q for raw in (c.outer, c.raw) for k in ("quantization_config", "compression_config") if (q := raw.get(k))), None)
+    method = None if quant is None else mapping("quantization_config", quant).get("quant_method")
+    if quant is not None and not isinstance(method, str):
+        method = "unnamed"
+    return None if dtype is None else dtype.removeprefix("torch.")[:40], None if method is None else method[:40]
+
+
+def _attention(shape: Shape, rotary: Rotary) -> dict[str, Any]:
+    mix: dict[str, int] = {}
+    for m, n in shape.mixers:
+        mix[m.mixer.value] = mix.get(m.mixer.value, 0) + n
+    if shape.bare:
+        mix[Mixer.NONE.value] = shape.bare
+    heads = [m for m, _ in shape.mixers if m.mixer in ATTENDING]
+    full = [m for m in heads if m.mixer in AS_FULL]
+    main = (full or heads)[0] if heads else None
+    position = _position(heads)
+    rotates = position in ("rope", "mixed")
+    rotary_main = next((m for m in heads if m.rotary_dim is not None), None)
+    return {
+        "layer_mix": mix,
+        "attention_kind": AttentionKind.NONE.value if main is None else main.attention_kind,
+        "n_q_heads": main and main.n_q_heads,
+        "n_kv_heads": main and main.n_kv_heads,
+        "head_dim": main and main.head_dim,
+        "v_head_dim": main and main.v_head_dim,
+        "group_size": main.n_q_heads // main.n_kv_heads if main and main.n_q_heads and main.n_kv_heads else None,
+        "sliding_window": max((m.window for m in heads if m.window is not None), default=None),
+        "is_heterogeneous": len({(m.attention_kind, m.n_q_heads, m.n_kv_heads, m.head_dim, m.v_head_dim) for m in heads}) > 1,
+        "n_kv_shared_layers": sum(n for m, n in shape.mixers if m.shared_from is not None),
+        "has_qk_norm": None if main is None else any(m.qk_norm not in ("none", "latent") for m in heads),
+        "has_attention_bias": None if main is None else any(m.has_bias for m in heads),
+        "has_sinks": None if main is None else any(m.has_sinks for m in heads),
+        "position": position,
+        "rope_theta": rotary.theta if rotates else None,
+        "rope_scaling": rotary.scaling if rotates else None,
+        "rope_factor": rotary.factor if rotates else None,
+        "partial_rotary": _rotated(rotary_main) if rotates else None,
+        "max_context": rotary.max_context,
+        "native_context": rotary.native_context,
+    }
+
+
+def _rotated(m: Mixing | None) -> float | None:
+    """Share of a head's query and key dimensions that RoPE turns."""
+    return None if m is None or m.rotary_dim is None or m.head_dim is None else m.rotary_dim / m.head_dim
+
+
+def _position(heads: list[Mixing]) -> str:
+    schemes = {m.position for m in heads}
+    if not schemes:
+        return "none"
+    if schemes == {"rope", "nope"}:
+        return "mixed"
+    return str(next(iter(schemes))) if len(schemes) == 1 else "mixed"
+
+
+def _feeding(shape: Shape) -> dict[str, Any]:
+    dense = [(f, n) for f, n in shape.ffns if f.ffn is Ffn.DENSE]
+    moe = [(f, n) for f, n in shape.ffns if f.ffn is Ffn.MOE]
+    first, experts = (shape.ffns[0][0] if shape.ffns else None), (moe[0][0] if moe else None)
+    return {
+        "d_ff": dense[0][0].d_ff if dense else None,
+        "activation": first and first.activation,
+        "is_gated_ffn": first and first.is_gated,
+        "is_moe": bool(moe),
+        "n_routed_experts": experts and experts.n_routed,
+        "n_shared_experts": experts and experts.n_shared,
+        "experts_per_token": experts and experts.top_k,
+        "moe_d_ff": experts and experts.d_ff,
+        "n_moe_layers": sum(n for _, n in moe),
+        "n_dense_ffn_layers": sum(n for _, n in dense),
+    }
+
+
+def _weights(ledger: Ledger, dtype: str | None, quant: str | None) -> dict[str, Any]:
+    whole_model = params_total(ledger)
+    width = DTYPE_BYTES.get(dtype or "")
+    found: dict[str, Any] = {
+        "params_total": whole_model,
+        "params_active": ledger.active,
+        "params_active_compute": ledger.active_compute,
+        "weight_bytes_bf16": 2 * whole_model,
+        "weight_bytes_checkpoint": width * whole_model if width and quant is None else None,
+        "params_mtp": component(ledger, Component.MTP),
+        "params_buffers": component(ledger, Component.BUFFERS),
+        "n_mtp_layers": 0,
+    }
+    for x in COMPONENTS:
+        found[f"params_{x}"] = n = component(ledger, x)
+        found[f"share_{x}"] = n / whole_model
+    return found
+
+
+def _costs(ledger: Ledger, *, has_decoder: bool) -> dict[str, Any]:
+    flops = {
+        "flops_per_token": 2 * ledger.active_compute,
+        "attention_flops_per_token_4k": ledger.flops[0],
+        "attention_flops_per_token_128k": ledger.flops[1],
+    }
+    if not has_decoder:
+        return {"flops_per_token": flops["flops_per_token"]}
+    kv = dict(zip(("kv_bytes_4k", "kv_bytes_32k", "kv_bytes_128k", "kv_bytes_1m"), ledger.kv, strict=True))
+    return flops | kv | {
+        "kv_bytes_per_token": whole(ledger.growth),
+        "kv_bytes_per_token_first": whole(ledger.growth_first),
+        "index_bytes_per_token": whole(ledger.index_growth),
+        "state_bytes_constant": ledger.constant,
+        "decode_bytes_per_token_4k": 2 * ledger.active_compute + ledger.read_bytes[0],
+        "decode_bytes_per_token_128k": 2 * ledger.active_compute + ledger.read_bytes[1],
+    }
+
+
+def pattern(runs: list[Run]) -> str:
+    """Run-length text of the layers: `12x(swa moe . gqa moe)`; equal neighbours inside a unit are counted too."""
+    return " . ".join(_run_text(r) for r in runs)
+
+
+def _run_text(run: Run) -> str:
+    unit = _unit_text(tuple(_word(each) for each in run.layers))
+    return unit if run.repeats == 1 else f"{run.repeats}x({unit})"
+
+
+@lru_cache(maxsize=4096)
+def _unit_text(words: tuple[str, ...]) -> str:
+    pieces = [(n, words[start : start + unit]) for n, start, unit in runs_of(words)]
+    return " . ".join(" . ".join(u) if n == 1 else f"{n}x({' . '.join(u)})" for n, u in pieces)
+
+
+@lru_cache(maxsize=16384)
+def _word(each: Layer) -> str:
+    mixing, feeding = infos(each)
+    return " ".join([*("+".join(m.label for m in mixing),) * bool(mixing), *("+".join(f.label for f in feeding),) * bool(feeding)]) or "none"
+
+
+def degrees(columns: dict[str, Any]) -> dict[str, str]:
+    """Which tensor-parallel degrees divide query heads and feed-forward widths, and where KV heads have to be copied."""
+    widths = [columns[k] for k in ("n_q_heads", "d_ff", "moe_d_ff") if columns.get(k)]
+    kv = columns.get("n_kv_heads")
+    return {str(t): _degree(t, widths, kv) for t in (2, 4, 8, 16)}
+
+
+def _degree(t: int, widths: list[int], kv: int | None) -> str:
+    if not widths or any(w % t for w in widths) or (kv and kv % t and t % kv):
+        return "no"
+    return "kv_replicated" if kv and kv % t else "even"
+
+
+def features(row: Fingerprint, shape: Shape) -> tuple[str, ...]:
+    """The words a population is counted by."""
+    found = [f"{row.activation}_activation"] if row.activation else []
+    found += [row.norm_class] if row.norm_class else []
+    found += [str(row.attention_kind)] if row.attention_kind not in (None, "none") else []
+    mix = row.layer_mix or {}
+    named = {
+        "moe": row.is_moe, "gated_ffn": row.is_gated_ffn, "sliding_window": "sliding_attention" in mix, "chunked_attention": "chunked_attention" in mix,
+        "qk_norm": row.has_qk_norm, "tied_embeddings": row.tie_word_embeddings, "attention_sinks": row.has_sinks, "attention_bias": row.has_attention_bias,
+        "ssm": "ssm" in mix, "linear_attention": "linear_attention" in mix, "conv": "conv" in mix, "sparse_attention": "sparse_attention" in mix,
+        "compressed_attention": "compressed_attention" in mix, "shared_experts": bool(row.n_shared_experts), "kv_sharing": bool(row.n_kv_shared_layers),
+        "nope_layers": row.position == "mixed", "partial_rotary": row.partial_rotary is not None and row.partial_rotary < 1,
+        "heterogeneous_attention": row.is_heterogeneous, "mtp": bool(row.n_mtp_layers), "towers": row.has_towers, "quantized": row.quant_method is not None,
+    }  # fmt: skip
+    found += [k for k, v in named.items() if v]
+    found += [f"rope_{row.rope_scaling}"] if row.rope_scaling else []
+    found += [f"position_{row.position}"] if row.position else []
+    return tuple(found)

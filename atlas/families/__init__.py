@@ -1,0 +1,134 @@
+"""Families: one TOML file per model_type, read when it is first asked for.
+
+A row says which parts stand in which layout, what the class takes when a key is absent, what no config states, and at least one
+expectation. It never holds a condition. `extends` names the family a row starts from; tables are merged key by key, `mixers` and
+`ffns` are replaced, and `unset` takes away what the parent says (`"defaults.sliding_window"`, or a whole table).
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+from atlas.refusal import Refused, shown
+from schemas.vocabulary import RefusalKind
+
+
+class Spec(msgspec.Struct, frozen=True, eq=False):
+    """A part in a row: the part's name, the fields that stand under other names here, the facts that hold here alone."""
+
+    part: str
+    fields: Mapping[str, str] = {}
+    facts: Mapping[str, Any] = {}
+    norms: tuple[str, ...] | None = None
+
+
+class Wrapped(msgspec.Struct, frozen=True):
+    """Where a wrapper keeps its language model's config, and the family of it where the config names none."""
+
+    key: str
+    family: str
+    flat: bool = False  # older files of this model_type state the language model's keys at the top
+    unnamed: tuple[str, ...] = ()  # nested model_types that are read by `family`'s rules too
+
+
+class Family(msgspec.Struct, frozen=True, eq=False):
+    """One row, with what it extends merged in."""
+
+    model_type: str
+    layout: str = "same"
+    ffn_layout: str = "same"
+    mixers: Mapping[str, tuple[Spec, ...]] = {}
+    ffns: Mapping[str, tuple[Spec, ...]] = {}
+    mixer_norms: tuple[str, ...] = ("input_layernorm",)
+    ffn_norms: tuple[str, ...] = ("post_attention_layernorm",)
+    norms: str = "listed"
+    ends: str = "decoder"
+    keys: Mapping[str, tuple[str, ...]] = {}
+    defaults: Mapping[str, Any] = {}
+    facts: Mapping[str, Any] = {}
+    outer: Mapping[str, Any] = {}
+    classes: Mapping[str, str] = {}
+    names: Mapping[str, str] = {}
+    irrelevant: frozenset[str] = frozenset()
+    text: Wrapped | None = None
+    encoder: str | None = None
+    correct: tuple[Mapping[str, Any], ...] = ()
+    references: tuple[str, ...] = ()
+    expect: tuple[Mapping[str, Any], ...] = ()
+
+
+@cache
+def available() -> frozenset[str]:
+    """The model_types that have a row."""
+    return frozenset(f.name[:-5] for f in files(__package__ or "atlas.families").iterdir() if f.name.endswith(".toml"))
+
+
+@cache
+def family(model_type: str) -> Family:
+    """The row of a model_type; raises `Refused` (unknown_family)."""
+    if model_type not in available() or model_type.startswith("_"):
+        raise Refused(RefusalKind.UNKNOWN_FAMILY, f"no rules for model_type {shown(model_type)}")
+    return _made(model_type, _merged(model_type))
+
+
+def row(model_type: str) -> dict[str, Any]:
+    """The row as written, without what it extends."""
+    return tomllib.loads(files(__package__ or "atlas.families").joinpath(f"{model_type}.toml").read_text("utf-8"))
+
+
+_OWN = ("references", "expect", "correct")
+"""Never inherited: evidence belongs to the row it stands in."""
+
+
+def _merged(model_type: str) -> dict[str, Any]:
+    own = row(model_type)
+    parent = own.pop("extends", None)
+    if parent is None:
+        return own
+    merged = {k: v for k, v in _merged(parent).items() if k not in _OWN}
+    for name in own.pop("unset", ()):
+        table, _, key = name.partition(".")
+        merged[table] = {k: v for k, v in merged.get(table, {}).items() if key and k != key}
+    for key, value in own.items():
+        merged[key] = {**merged.get(key, {}), **value} if isinstance(value, dict) and key not in ("mixers", "ffns") else value
+    return merged
+
+
+def _made(model_type: str, row: dict[str, Any]) -> Family:
+    row = dict(row)
+    for kind in ("mixers", "ffns"):
+        row[kind] = {word: _specs(value) for word, value in row.get(kind, {}).items()}
+    for key in ("mixer_norms", "ffn_norms", "references", "expect", "correct"):
+        if key in row:
+            row[key] = tuple(row[key])
+    row["keys"] = {k: tuple(v) if isinstance(v, list) else (v,) for k, v in row.get("keys", {}).items()}
+    row["irrelevant"] = IRRELEVANT.union(row.get("irrelevant", ()))
+    if "text" in row:
+        row["text"] = msgspec.convert(row["text"], Wrapped)
+    row["model_type"] = model_type
+    unknown = row.keys() - set(Family.__struct_fields__)
+    if unknown:
+        raise ValueError(f"families/{model_type}.toml: no such key: {', '.join(sorted(unknown))}")
+    return Family(**row)
+
+
+def _specs(value: Any) -> tuple[Spec, ...]:
+    return tuple(_spec(each) for each in (value if isinstance(value, list) else [value]))
+
+
+def _spec(value: str | dict[str, Any]) -> Spec:
+    if isinstance(value, str):
+        return Spec(value)
+    rest = dict(value)
+    norms = rest.pop("norms", None)
+    return Spec(rest.pop("part"), rest.pop("fields", {}), rest, None if norms is None else tuple(norms))
+
+
+IRRELEVANT = frozenset(row("_irrelevant")["keys"])
+"""Keys reviewed as saying nothing of structure, cost or storage."""

@@ -1,0 +1,126 @@
+"""From a config to its architecture: the one way in. Bad input becomes a refusal, never an exception."""
+
+from __future__ import annotations
+
+import msgspec
+
+from atlas import describe
+from atlas.config import Config, Raw, View, load
+from atlas.families import Family, Spec, family
+from atlas.fingerprint import Evidence, Fingerprint
+from atlas.layouts import FFN_LAYOUTS, MIXER_LAYOUTS
+from atlas.parts import FFNS, MIXERS, Reader
+from atlas.parts.ends import ENDS, norm
+from atlas.parts.norms import NORMS
+from atlas.refusal import Refused, contradiction, shown
+from atlas.structure import Model, Part, Run, layer, runs_of
+from schemas.vocabulary import RefusalKind, Verdict
+
+
+class Derived(msgspec.Struct, frozen=True, eq=False):
+    """One config interpreted: its row, its structure, and the evidence for every value. A refusal has no model."""
+
+    fingerprint: Fingerprint
+    model: Model | None = None
+    evidence: tuple[Evidence, ...] = ()
+    unread: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+
+
+def derive(raw: bytes | Raw, *, name: str | None = None) -> Derived:
+    """Interpret one config (its bytes, or the parsed object). `name` becomes `repo_id`."""
+    data: Raw | None = None
+    try:
+        data = load(raw) if isinstance(raw, bytes) else raw
+        return _derive(data, name)
+    except Refused as refused:
+        return refusal(refused, name, data)
+
+
+def refusal(refused: Refused, name: str | None, data: Raw | None) -> Derived:
+    """The row of a config that gives no numbers."""
+    stated = data.get("model_type") if data else None
+    return Derived(
+        Fingerprint(
+            repo_id=name,
+            model_type=stated if isinstance(stated, str) and len(stated) <= 100 else None,
+            verdict=Verdict.REFUSED.value,
+            refusal_kind=refused.kind.value,
+            refusal_reason=refused.reason,
+        )
+    )
+
+
+def _derive(data: Raw, name: str | None) -> Derived:
+    c = reader(data)
+    parts, cls = ENDS[c.rules.ends](c)
+    model = Model(layer(parts), build(c), c.word("norm_class"), placement(c))
+    return describe.described(c, model, data, name, cls)
+
+
+def reader(data: Raw) -> Config:
+    """The reader of a config's language model: the config itself, or the one a wrapper holds."""
+    rules = family(model_type_of(data))
+    if rules.text is None:
+        return Config(data, rules)
+    inner = data.get(rules.text.key)
+    if inner is None and rules.text.flat:
+        return Config(data, _with_outer(family(rules.text.family), rules))
+    if not isinstance(inner, dict):
+        raise Refused(RefusalKind.MISSING_KEY, f"{rules.text.key} is needed: the language model's own config is not in the file")
+    return Config(inner, _with_outer(_inner_rules(inner, rules), rules), data, rules.text.key + ".")  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _inner_rules(inner: Raw, rules: Family) -> Family:
+    assert rules.text is not None  # noqa: S101 - only wrappers come here
+    stated = inner.get("model_type")
+    if stated is None or stated in rules.text.unnamed:
+        return family(rules.text.family)
+    return family(model_type_of(inner))
+
+
+def _with_outer(inner: Family, wrapper: Family) -> Family:
+    return msgspec.structs.replace(inner, outer=wrapper.outer) if wrapper.outer else inner
+
+
+def model_type_of(data: Raw) -> str:
+    """The stated model_type; raises `Refused`."""
+    stated = data.get("model_type")
+    if stated is None:
+        raise Refused(RefusalKind.MISSING_KEY, "model_type is needed and not in the config: nothing says which family this is")
+    if not isinstance(stated, str):
+        raise Refused(RefusalKind.BAD_VALUE, f"model_type is {shown(stated)}, but must be a text")
+    return stated
+
+
+def placement(c: Config) -> str:
+    """Where the block norms stand; a parallel residual decides it where a family has that switch."""
+    stated = c.word("norm_placement")
+    if not c.opt("parallel_residual"):
+        return stated
+    return c.derived("norm_placement", "parallel", "attention and feed-forward stand side by side")
+
+
+def build(c: Config) -> tuple[Run, ...]:
+    """The runs of layers: words from the layouts, parts from the words, equal layers built once."""
+    mixers = MIXER_LAYOUTS[c.rules.layout](c)
+    ffns = FFN_LAYOUTS[c.rules.ffn_layout](c)
+    if len(mixers) != len(ffns):
+        raise contradiction(f"{len(mixers)} mixers for {len(ffns)} feed-forward layers")
+    words = tuple(zip(mixers, ffns, strict=True))
+    mixer_norms, ffn_norms = NORMS[c.rules.norms](c)
+    mixing = {w: _sublayer(c, w, c.rules.mixers.get(w), MIXERS, mixer_norms) for w in dict.fromkeys(mixers)}
+    feeding = {w: _sublayer(c, w, c.rules.ffns.get(w), FFNS, ffn_norms) for w in dict.fromkeys(ffns)}
+    made = {pair: layer(mixing[pair[0]] + feeding[pair[1]]) for pair in dict.fromkeys(words)}
+    return tuple(Run(n, tuple(made[w] for w in words[start : start + unit])) for n, start, unit in runs_of(words))
+
+
+def _sublayer(
+    c: Config, word: str, specs: tuple[Spec, ...] | None, readers: dict[str, Reader], norms: tuple[str, ...]
+) -> tuple[Part, ...]:
+    """The parts a word means, behind their norms; nothing where the layer has no such sublayer."""
+    if not specs:
+        return ()
+    width, cls, bias = c.count("hidden_size"), c.word("norm_class"), c.flag("norm_bias")
+    names = norms if specs[0].norms is None else specs[0].norms
+    return (*(norm(n, width, cls, bias) for n in names), *(readers[s.part](View(c, s, word)) for s in specs))

@@ -1,0 +1,114 @@
+"""What stands outside the stack: embedding, positions, final norm, and the head of the class that the config names."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from atlas.config import Config
+from atlas.refusal import Refused, shown
+from atlas.structure import Part, Tensor, part
+from schemas.vocabulary import Component, NormClass, RefusalKind, Role
+
+HEADS = {
+    "ForCausalLM": "lm", "LMHeadModel": "lm", "ForConditionalGeneration": "lm",
+    "ForSequenceClassification": "score", "ForTokenClassification": "token_score", "ForQuestionAnswering": "qa",
+    "Model": "none",
+}  # fmt: skip
+"""What a class name's ending says of its head."""
+
+
+@lru_cache(maxsize=4096)
+def norm(name: str, width: int, cls: str, bias: bool) -> Part:
+    """A norm over `width`: one vector (RMSNorm), two (LayerNorm with bias), or no weights."""
+    if cls == NormClass.NONPARAMETRIC:
+        return part("norm", [])
+    made = [Tensor(f"{name}.weight", (width,), Component.NORM, Role.VECTOR)]
+    made += [Tensor(f"{name}.bias", (width,), Component.NORM, Role.VECTOR)] * bias
+    return part("norm", made)
+
+
+class Ends(NamedTuple):
+    """Scalars of the ends. `d_embed` differs from `d` where a projection stands between (OPT-350m)."""
+
+    vocab: int
+    d: int
+    tied: bool
+    head: str
+    labels: int
+    norm_class: str
+    norm_bias: bool
+    final_norm: bool = True
+    positions: int = 0  # rows of a learned position table
+    head_bias: bool = False
+    embedding_norm: bool = False
+    d_embed: int | None = None
+
+
+@lru_cache(maxsize=8192)
+def ends(s: Ends) -> tuple[Part, ...]:
+    """Embedding, positions, final norm and head of these scalars."""
+    e = s.d if s.d_embed is None else s.d_embed
+    embed = [Tensor("model.embed_tokens.weight", (s.vocab, e), Component.EMBEDDING, Role.LOOKUP)]
+    embed += [Tensor("model.embed_positions.weight", (s.positions, s.d), Component.EMBEDDING, Role.LOOKUP)] * (s.positions > 0)
+    made = [part("embedding", embed)]
+    made += [norm("model.embed_norm", s.d, s.norm_class, s.norm_bias)] * s.embedding_norm
+    made += [norm("model.norm", s.d, s.norm_class, s.norm_bias)] * s.final_norm
+    return (*made, *_projections(s, e), *_head(s, e))
+
+
+def _projections(s: Ends, e: int) -> list[Part]:
+    if e == s.d:
+        return []
+    shapes = {"project_in": (s.d, e), "project_out": (e, s.d)}
+    return [part("embedding", [Tensor(f"model.{n}.weight", x, Component.EMBEDDING) for n, x in shapes.items()])]
+
+
+def _head(s: Ends, e: int) -> list[Part]:
+    if s.head == "none":
+        return []
+    if s.head == "lm":
+        made = [Tensor("lm_head.weight", (s.vocab, e), Component.UNEMBEDDING, stored=0 if s.tied else 1)]
+        made += [Tensor("lm_head.bias", (s.vocab,), Component.UNEMBEDDING, Role.VECTOR)] * s.head_bias
+        return [part("head", made)]
+    made = [Tensor("score.weight", (s.labels, s.d), Component.OTHER)]
+    made += [Tensor("score.bias", (s.labels,), Component.OTHER, Role.VECTOR)] * (s.head != "score")
+    return [part("head", made)]
+
+
+def head_of(c: Config) -> tuple[str | None, str]:
+    """The class a config names (or None) and its head; raises `Refused` (unknown_class)."""
+    named = c.outer.get("architectures")
+    if not isinstance(named, list) or not named or not isinstance(named[0], str):
+        return None, c.derived("head", "lm", "no class is named: the model_type's language-model class")
+    cls: str = named[0]
+    if cls in c.rules.classes:
+        return cls, c.derived("head", c.rules.classes[cls], f"what {shown(cls)} holds")
+    for ending, head in HEADS.items():
+        if cls.endswith(ending):
+            return cls, c.derived("head", head, f"what a class named ...{ending} holds")
+    raise Refused(RefusalKind.UNKNOWN_CLASS, f"the class {shown(cls)} is not known to be a language model")
+
+
+def labels_of(c: Config) -> int:
+    """Outputs of a classifier: num_labels, else the length of id2label, else 2 as the library takes it."""
+    stated = c.outer.get("num_labels")
+    if type(stated) is int and 0 < stated <= 1_000_000:
+        return stated
+    table = c.outer.get("id2label")
+    return len(table) if isinstance(table, dict) and table else 2
+
+
+def decoder(c: Config) -> tuple[tuple[Part, ...], str | None]:
+    """The ends of a decoder, and the class named."""
+    cls, head = head_of(c)
+    positions = c.count("max_position_embeddings") + c.size("position_offset") if c.word("position") == "learned" else 0
+    scalars = Ends(
+        c.count("vocab_size"), c.count("hidden_size"), bool(c.top("tie_word_embeddings")), head, 2 if head == "qa" else labels_of(c),
+        c.word("norm_class"), c.flag("norm_bias"), c.flag("final_norm"), positions, c.flag("lm_head_bias"), c.flag("embedding_norm"),
+        c.opt_count("embedding_width"),
+    )  # fmt: skip
+    return ends(scalars), cls
+
+
+ENDS = {"decoder": decoder}

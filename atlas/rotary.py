@@ -1,0 +1,58 @@
+"""Positions and context as a config states them: RoPE base, scaling, native and stated context."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from atlas.config import Config, finite, mapping
+from schemas.vocabulary import Origin
+
+
+class Rotary(NamedTuple):
+    """`theta` the base; `scaling` its kind and `factor`; contexts in tokens, as stated and before scaling."""
+
+    theta: float | None
+    scaling: str | None
+    factor: float | None
+    max_context: int | None
+    native_context: int | None
+
+
+def read_rotary(c: Config) -> Rotary:
+    """Read RoPE from `rope_parameters` or from `rope_theta` and `rope_scaling`. The stated context is never multiplied."""
+    stated = c.opt_count("max_position_embeddings")
+    table, where = _table(c)
+    theta = _theta(c, table, where)
+    kind = table.get("rope_type", table.get("type"))
+    if not isinstance(kind, str) or kind == "default":
+        return Rotary(theta, None, None, stated, stated)
+    factor = table.get("factor")
+    native = table.get("original_max_position_embeddings", c.opt("original_max_position_embeddings"))
+    return Rotary(
+        theta,
+        kind[:40],
+        None if factor is None else finite(f"{where}.factor", factor),
+        stated,
+        c.note("native_context", native, Origin.EXPLICIT, f"{where}.original_max_position_embeddings") if type(native) is int else stated,
+    )
+
+
+def _table(c: Config) -> tuple[Mapping[str, Any], str]:
+    """The object that holds RoPE's settings; where it is one per layer type, that of full attention."""
+    c.read.update(("rope_parameters", "rope_scaling"))
+    for key in ("rope_parameters", "rope_scaling"):
+        found = c.opt(key)
+        if isinstance(found, dict) and found:
+            inner: Any = found.get("full_attention")  # pyright: ignore[reportUnknownVariableType,reportUnknownMemberType]
+            if isinstance(inner, dict):
+                return inner, f"{c.prefix}{key}.full_attention"  # pyright: ignore[reportUnknownVariableType]
+            return mapping(key, found), c.prefix + key
+    return {}, c.prefix + "rope_scaling"
+
+
+def _theta(c: Config, table: Mapping[str, Any], where: str) -> float | None:
+    stated = table.get("rope_theta")
+    if type(stated) in (int, float):
+        return c.note("rope_theta", finite("rope_theta", stated), Origin.EXPLICIT, f"{where}.rope_theta")
+    return c.number("rope_theta")

@@ -1,0 +1,239 @@
+"""A model is its ends and runs of layers; a layer is a tuple of parts; a part is plain data.
+
+Real models forbid anything narrower: layers with one part (Nemotron-H), two mixers side by side (Falcon-H1), layers that read an
+earlier layer's cache (Gemma 3n), blocks whose weights are used again (Zamba2), caches with one entry per several tokens
+(DeepSeek-V4), layers that keep one cache and read two (DeepSeek-V3.2). Records are immutable and compare by identity: equal parts
+are the same object, because the functions that build them are cached. Nothing here knows a config, a clock or a file.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from hashlib import blake2b
+from math import prod
+from typing import NamedTuple
+
+import msgspec
+
+from schemas.vocabulary import AttentionKind, Component, Ffn, Mixer, Role
+
+CACHE_WIDTH = 2
+"""Bytes of one cache element unless a caller says otherwise (bf16)."""
+
+
+class Tensor(NamedTuple):
+    """A weight of this shape: `stored` copies in the checkpoint, `touched` of them (or times) by one token.
+
+    Experts are stored 256, touched 8. A tied head is stored 0, touched 1. `name` is relative to the layer.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    component: Component
+    role: Role = Role.MATMUL
+    stored: int = 1
+    touched: int = 1
+
+    @property
+    def elements(self) -> int:
+        """Numbers in one copy."""
+        return prod(self.shape)
+
+
+class State(NamedTuple):
+    """What tokens leave behind: `elements` per `stride` tokens, for at most `window` tokens; stride 0 is a fixed size.
+
+    `width` is the bytes per element that the family keeps it in, or None where the cache's dtype is the deployer's choice.
+    """
+
+    kind: str  # "kv", "index" or "constant"
+    elements: int
+    stride: int = 1
+    window: int | None = None
+    width: int | None = None
+
+    def bytes_at(self, context: int, cache_width: float = CACHE_WIDTH) -> float:
+        """Bytes held after `context` tokens."""
+        return self.elements * self._entries(context) * (cache_width if self.width is None else self.width)
+
+    def _entries(self, context: int) -> int:
+        if not self.stride:
+            return 1
+        return (context if self.window is None else min(context, self.window)) // self.stride
+
+
+class Read(NamedTuple):
+    """Weight-free work of one token: `flops` and `elements` loaded per entry looked at.
+
+    Entries are one per `stride` tokens within `window`, at most `limit` of them (a top-k); stride 0 looks once.
+    """
+
+    flops: int
+    elements: int
+    stride: int = 1
+    window: int | None = None
+    limit: int | None = None
+    width: int | None = None
+
+    def entries_at(self, context: int) -> int:
+        """Entries looked at after `context` tokens."""
+        if not self.stride:
+            return 1
+        entries = (context if self.window is None else min(context, self.window)) // self.stride
+        return entries if self.limit is None else min(entries, self.limit)
+
+    def bytes_at(self, context: int, cache_width: float = CACHE_WIDTH) -> float:
+        """Bytes loaded for one token."""
+        return self.elements * self.entries_at(context) * (cache_width if self.width is None else self.width)
+
+
+class Mixing(NamedTuple):
+    """What a token mixer is, beyond its weights."""
+
+    mixer: Mixer
+    label: str  # the short word of a layer pattern: gqa, swa, mla, mamba2, ...
+    attention_kind: AttentionKind | None = None
+    n_q_heads: int | None = None
+    n_kv_heads: int | None = None
+    head_dim: int | None = None
+    v_head_dim: int | None = None
+    window: int | None = None
+    position: str | None = None
+    rotary_dim: int | None = None
+    qk_norm: str = "none"
+    has_bias: bool = False
+    has_sinks: bool = False
+    shared_from: int | None = None
+
+
+class Feeding(NamedTuple):
+    """What a feed-forward network is, beyond its weights."""
+
+    ffn: Ffn
+    label: str
+    d_ff: int
+    activation: str
+    is_gated: bool
+    n_routed: int | None = None
+    n_shared: int | None = None
+    top_k: int | None = None
+
+
+class Part(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """A named group of weights with what it keeps and reads. Build with `part`; equal parts are the same object."""
+
+    kind: str
+    tensors: tuple[Tensor, ...]
+    states: tuple[State, ...]
+    reads: tuple[Read, ...]
+    info: Mixing | Feeding | None
+    digest: bytes
+
+    def __hash__(self) -> int:
+        """Identity: parts come from cached builders."""
+        return id(self)
+
+
+def part(
+    kind: str,
+    tensors: tuple[Tensor, ...] | list[Tensor],
+    states: tuple[State, ...] = (),
+    reads: tuple[Read, ...] = (),
+    info: Mixing | Feeding | None = None,
+) -> Part:
+    """Make a part. Its digest covers shapes, roles, copies, states, reads and facts, and leaves names out."""
+    weights = sorted((str(t.component), str(t.role), t.shape, t.stored, t.touched) for t in tensors)
+    facts = None if info is None else tuple(None if f is None else str(f) for f in info)
+    canonical = repr((kind, weights, [tuple(s) for s in states], [tuple(r) for r in reads], facts))
+    return Part(kind, tuple(tensors), states, reads, info, blake2b(canonical.encode(), digest_size=16).digest())
+
+
+class Layer(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """The parts of one layer, in order. Build with `layer`; equal layers are the same object."""
+
+    parts: tuple[Part, ...]
+    digest: bytes
+
+    def __hash__(self) -> int:
+        """Identity, as for parts."""
+        return id(self)
+
+
+@lru_cache(maxsize=16384)
+def layer(parts: tuple[Part, ...]) -> Layer:
+    """Make a layer of these parts; cached, so that equal layers are folded once."""
+    return Layer(parts, blake2b(b"".join(p.digest for p in parts), digest_size=16).digest())
+
+
+class Run(NamedTuple):
+    """`layers` in order, `repeats` times over. `stack` is "decoder", "encoder" or "mtp"; layer indices start anew in each."""
+
+    repeats: int
+    layers: tuple[Layer, ...]
+    stack: str = "decoder"
+
+
+class Model(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """The whole: its ends (embedding, final norm, head, and what stands outside the stack) and its runs of layers."""
+
+    ends: Layer
+    runs: tuple[Run, ...]
+    norm_class: str
+    norm_placement: str
+
+    @property
+    def n_layers(self) -> int:
+        """Layers of the decoder (of the encoder, where there is no decoder)."""
+        return sum(r.repeats * len(r.layers) for r in self.stack())
+
+    def stack(self) -> list[Run]:
+        """The runs that a model is described by: its decoder, or its encoder where it has no other."""
+        return [r for r in self.runs if r.stack == "decoder"] or [r for r in self.runs if r.stack == "encoder"]
+
+    def counted(self) -> dict[Layer, int]:
+        """How often each distinct layer stands in the model, the ends among them."""
+        counts = {self.ends: 1}
+        for run in self.runs:
+            for each in run.layers:
+                counts[each] = counts.get(each, 0) + run.repeats
+        return counts
+
+
+def design_id(model: Model) -> str:
+    """Digest of the canonical structure: 20 hex digits. Names, theta, context, dtype and quantization are not in it."""
+    digest = blake2b(digest_size=10)
+    digest.update(f"{model.norm_class} {model.norm_placement}".encode())
+    digest.update(model.ends.digest)
+    for run in model.runs:
+        digest.update(f"{run.stack} {run.repeats} {len(run.layers)}".encode())
+        for each in run.layers:
+            digest.update(each.digest)
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=4096)
+def runs_of(words: tuple[object, ...]) -> tuple[tuple[int, int, int], ...]:
+    """Cut a sequence into runs (repeats, start, length of the unit), covering most first, shortest unit among equals."""
+    found: list[tuple[int, int, int]] = []
+    start = 0
+    while start < len(words):
+        repeats, unit = _best_run(words, start)
+        found.append((repeats, start, unit))
+        start += repeats * unit
+    return tuple(found)
+
+
+def _best_run(words: tuple[object, ...], start: int) -> tuple[int, int]:
+    best, unit = 1, 1
+    for size in range(1, (len(words) - start) // 2 + 1):
+        repeats = _repeats(words, start, size)
+        if repeats > 1 and repeats * size > best * unit:
+            best, unit = repeats, size
+    return best, unit
+
+
+def _repeats(words: tuple[object, ...], start: int, size: int) -> int:
+    head, repeats = words[start : start + size], 1
+    while words[start + repeats * size : start + (repeats + 1) * size] == head:
+        repeats += 1
+    return repeats
