@@ -12,6 +12,7 @@ import os
 import re
 import secrets
 import signal
+import sqlite3
 from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STAGES = ("before", "torn", "written", "renamed")
-"""The passages of an atomic write: nothing done, half of it on disk, all of it on disk, under its final name."""
+"""The passages of an atomic write: nothing done, half of it on disk, all of it on disk, under its final name.
+A transaction has the first three."""
 
 LOCK_PATIENCE_SECONDS = 1.0
 _MARK = ".tmp-"
@@ -63,8 +65,8 @@ def _fail(action: str) -> None:
 def replacing(path: Path, *, point: str) -> Iterator[Path]:
     """Yield a temporary path beside `path`; on leaving, sync it and rename it over `path`.
 
-    The caller writes the file (and closes it) inside the block. If the block or the write fails, `path` is as it was and
-    the temporary is gone; after a crash `sweep` finds it.
+    The caller writes the file (and closes it) inside the block. If the block or the write fails, `path` is as it was
+    and the temporary is gone; after a crash `sweep` finds it.
 
     Raises:
         AtlasError: the disk is full, read-only or failing; the sentence names the file.
@@ -84,7 +86,7 @@ def replacing(path: Path, *, point: str) -> Iterator[Path]:
 def _settle(temporary: Path, path: Path, point: str) -> None:
     failpoint(f"{point}.written")
     sync(temporary)
-    os.replace(temporary, path)
+    temporary.replace(path)
     failpoint(f"{point}.renamed")
     sync(path.parent)
 
@@ -98,6 +100,28 @@ def write_atomically(path: Path, data: bytes | str, *, point: str) -> None:
         file.flush()
         failpoint(f"{point}.torn")
         file.write(content[half:])
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection, path: Path, *, point: str) -> Iterator[None]:
+    """Do the block's statements on the database at `path` all or none.
+
+    Raises:
+        AtlasError: the disk is full, read-only or failing; the sentence names the file.
+    """
+    with telling(path):
+        try:
+            failpoint(f"{point}.before")
+            connection.execute("BEGIN IMMEDIATE")
+            yield
+            failpoint(f"{point}.torn")
+            connection.execute("COMMIT")
+            failpoint(f"{point}.written")
+        except sqlite3.OperationalError as error:
+            raise OSError(errno.EIO, str(error)) from error
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
 
 
 def sync(path: Path) -> None:
@@ -115,13 +139,12 @@ def telling(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise AtlasError(
-            f"cannot write {path}: {error.strerror}; nothing was changed, run again when that is mended"
-        ) from error
+        said = f"cannot write {path}: {error.strerror}; nothing was changed, run again when that is mended"
+        raise AtlasError(said) from error
 
 
 def sweep(folder: Path) -> list[Path]:
-    """Remove temporaries that a crash left in `folder` (not below it) and return them. Call it under the folder's lock."""
+    """Remove temporaries that a crash left in `folder` (not below it); return them. Call it under the folder's lock."""
     orphans = sorted(folder.glob(f"*{_MARK}*"))
     for orphan in orphans:
         orphan.unlink()
@@ -142,7 +165,7 @@ def lock(folder: Path) -> Iterator[None]:
         try:
             held.acquire()
         except filelock.Timeout as error:
-            raise Busy(f"another refresh is writing in {folder}; wait until it ends and run again") from error
+            raise Busy(f"another run is writing in {folder}; wait until it ends and run again") from error
     try:
         yield
     finally:

@@ -1,0 +1,312 @@
+"""Requests to the Hub, on huggingface_hub's own session: bounded in time, size, hops and number, and sparing with the token.
+
+What the stock calls leave open is closed here: every request has a total deadline, a body is read up to a cap, a redirect
+never takes the token to another origin, and one quota per policy is shared by all workers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import zlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+from urllib.parse import urljoin, urlsplit
+
+import stamina
+
+from pipeline.errors import Upstream, Usage
+from pipeline.quota import Quota
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import httpx2
+
+# Retries are counted in the summary; without a handler the library's warnings would go to the terminal.
+logging.getLogger("stamina").addHandler(logging.NullHandler())
+
+MIB = 2**20
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one crawl allows itself. Times in seconds, sizes in bytes after decompression."""
+
+    deadline: float = 180.0
+    """One request, retries included, waits for quota apart."""
+    attempt: float = 60.0
+    """One try of a request."""
+    silence: float = 20.0
+    """Without a byte, or for a connection."""
+    contact: float = 20.0
+    """Until the Hub must have answered anything at all."""
+    backoff: float = 0.25
+    """The first pause before trying again; it doubles up to 8."""
+    longest_wait: float = 330.0
+    """For a quota: a little more than the Hub's window of five minutes."""
+    refusals: int = 5
+    """Waits for one quota without an answer in between, before giving up."""
+    hops: int = 5
+    config_bytes: int = 5 * MIB
+    page_bytes: int = 64 * MIB
+    pages: int = 10_000
+    workers: int = 16
+
+
+class Transient(Exception):  # noqa: N818
+    """Trying again may help."""
+
+
+class Garbled(Transient):
+    """The answer broke the protocol: its length or its compression did not hold."""
+
+
+class Refused(Exception):  # noqa: N818
+    """Trying again cannot help; the message says why."""
+
+
+class TooLarge(Refused):
+    """The body exceeds its cap."""
+
+
+class GaveUp(Exception):  # noqa: N818
+    """The deadline passed; `garbled` if the last answer was one that broke the protocol."""
+
+    def __init__(self, reason: str, *, garbled: bool) -> None:
+        super().__init__(reason)
+        self.garbled = garbled
+
+
+class BudgetSpent(Exception):  # noqa: N818
+    """The crawl's own budget of requests is used up."""
+
+
+class Limited(Exception):  # noqa: N818
+    """A 429; carries the headers that say how long to wait."""
+
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        super().__init__("429")
+        self.headers = headers
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A final answer: no redirect, no refusal of quota, no server error."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    url: str
+
+
+@dataclass
+class Spent:
+    """What a crawl has cost so far."""
+
+    requests: int = 0
+    bytes: int = 0
+    retries: int = 0
+    reasons: dict[str, int] = field(default_factory=dict)
+
+
+class Hub:
+    """One connection pool, one quota, one budget. Use as an async context manager.
+
+    `token` None means anonymous. Raises Usage for an endpoint or token that cannot be used.
+    """
+
+    def __init__(self, endpoint: str, *, token: str | None, limits: Limits, budget: int | None = None) -> None:
+        self.endpoint = endpoint.rstrip("/")
+        self.limits = limits
+        self.budget = budget
+        self.spent = Spent()
+        self.quota = Quota(longest_wait=limits.longest_wait, refusals=limits.refusals)
+        self.authenticated = token is not None
+        self._origin = origin(self.endpoint)
+        self._headers = _headers(token)
+        self._reached = False
+        self._started = time.monotonic()
+
+    async def __aenter__(self) -> Self:
+        self._client = _session(self.limits)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._client.aclose()
+
+    async def get(self, url: str, *, kind: str, cap: int, read: Callable[[Answer], T], leave: bool = False) -> T:
+        """`read` of the answer to GET `url`, tried until the deadline; `kind` names the quota, `cap` the largest body.
+
+        `leave` allows redirects to another origin, which are followed without the token. `read` may raise Transient.
+
+        Raises:
+            GaveUp: no answer before the deadline.
+            Refused: the answer cannot be taken (too large, too many redirects, another origin).
+            BudgetSpent: before a request that the budget does not cover.
+            Upstream: the Hub cannot be reached, or a quota stays spent.
+        """
+        while True:
+            await self.quota.enter(kind)
+            try:
+                return await self._until_deadline(url, kind, cap, read, leave)
+            except Limited as refusal:
+                self.quota.refuse(kind, refusal.headers)
+
+    async def _until_deadline(self, url: str, kind: str, cap: int, read: Callable[[Answer], T], leave: bool) -> T:  # noqa: FBT001
+        last: Transient = Transient("it took too long")
+        retries = stamina.retry_context(
+            on=Transient,
+            attempts=None,
+            timeout=self.limits.deadline,
+            wait_initial=self.limits.backoff,
+            wait_max=8.0,
+            wait_jitter=self.limits.backoff,
+        )
+        try:
+            async with asyncio.timeout(self.limits.deadline):
+                async for attempt in retries:
+                    with attempt:
+                        try:
+                            return read(await self._once(url, kind, cap, leave))
+                        except Transient as error:
+                            last = error
+                            self._note(error)
+                            raise
+        except (TimeoutError, Transient) as error:
+            reason = f"no answer within {self.limits.deadline:g} s ({last})"
+            raise GaveUp(reason, garbled=isinstance(last, Garbled)) from error
+        raise AssertionError
+
+    def _note(self, error: Transient) -> None:
+        self.spent.retries += 1
+        self.spent.reasons[str(error)] = self.spent.reasons.get(str(error), 0) + 1
+
+    async def _once(self, url: str, kind: str, cap: int, leave: bool) -> Answer:  # noqa: FBT001
+        import httpx2
+
+        try:
+            async with asyncio.timeout(self.limits.attempt):
+                return await self._hops(url, kind, cap, leave)
+        except TimeoutError as error:
+            raise Transient("the answer took too long") from error
+        except (httpx2.RemoteProtocolError, httpx2.DecodingError, zlib.error) as error:
+            raise Garbled("the answer broke the protocol") from error
+        except httpx2.TransportError as error:
+            if not self._reached and time.monotonic() - self._started > self.limits.contact:
+                raise Upstream(_unreachable(self.endpoint, type(error).__name__)) from error
+            raise Transient(type(error).__name__) from error
+        except ConnectionError as error:
+            raise Upstream(f"{self.endpoint} was not asked: huggingface_hub is set offline (HF_HUB_OFFLINE)") from error
+
+    async def _hops(self, url: str, kind: str, cap: int, leave: bool) -> Answer:  # noqa: FBT001
+        trusted = True
+        for _ in range(self.limits.hops + 1):
+            trusted = trusted and origin(url) == self._origin
+            answer = await self._send(url, kind, cap, trusted)
+            if answer.status not in {301, 302, 303, 307, 308} or "location" not in answer.headers:
+                return answer
+            target = urljoin(url, answer.headers["location"])
+            if origin(target) != self._origin:
+                _check_leaving(url, target, leave)
+            url = target
+        raise Refused(f"more than {self.limits.hops} redirects")
+
+    async def _send(self, url: str, kind: str, cap: int, trusted: bool) -> Answer:  # noqa: FBT001
+        if self.budget is not None and self.spent.requests >= self.budget:
+            raise BudgetSpent
+        self.spent.requests += 1
+        self.quota.took(kind)
+        request = self._client.build_request("GET", url, headers=self._headers[trusted])
+        response = await self._client.send(request, stream=True, follow_redirects=False)
+        try:
+            self._reached = True
+            self.quota.learn(kind, response.headers)
+            self._sort(response, kind)
+            body = await self._body(response, cap)
+        finally:
+            await response.aclose()
+        return Answer(response.status_code, response.headers, body, url)
+
+    def _sort(self, response: httpx2.Response, kind: str) -> None:
+        status = response.status_code
+        if status == 429:  # noqa: PLR2004
+            raise Limited(response.headers)
+        self.quota.granted(kind)
+        if status == 408 or status >= 500:  # noqa: PLR2004
+            raise Transient(f"status {status}")
+        if status == 401 and response.headers.get("x-error-message", "").startswith("Invalid credentials"):  # noqa: PLR2004
+            raise Upstream("the Hub refused the token: log in again (hf auth login), or unset HF_TOKEN")
+
+    async def _body(self, response: httpx2.Response, cap: int) -> bytes:
+        decoder = _decoder(response.headers.get("content-encoding", "identity"))
+        body = bytearray()
+        async for chunk in response.aiter_raw():
+            self.spent.bytes += len(chunk)
+            body += decoder.decompress(chunk, cap + 1 - len(body)) if decoder else chunk
+            if len(body) > cap:
+                raise TooLarge(f"more than {cap} bytes")
+        if decoder and not decoder.eof:
+            raise Garbled("the compressed answer ends early")
+        return bytes(body)
+
+
+def origin(url: str) -> tuple[str, str, int | None]:
+    """Scheme, host and port: what the token may be sent to."""
+    parts = urlsplit(url)
+    try:
+        port = parts.port
+    except ValueError as error:
+        raise Refused("an address with an impossible port") from error
+    return parts.scheme, (parts.hostname or "").lower(), port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+def _check_leaving(url: str, target: str, leave: bool) -> None:  # noqa: FBT001
+    if not leave:
+        raise Refused("a redirect to another origin")
+    allowed = {"https"} if urlsplit(url).scheme == "https" else {"http", "https"}
+    if urlsplit(target).scheme not in allowed:
+        raise Refused("a redirect to an unsafe address")
+
+
+def _decoder(encoding: str) -> Any:  # noqa: ANN401
+    if encoding in {"identity", ""}:
+        return None
+    if encoding in {"gzip", "x-gzip", "deflate"}:
+        return zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
+    raise Garbled("an encoding that was not asked for")
+
+
+def _headers(token: str | None) -> dict[bool, Any]:
+    """Headers with and without the token, in httpx2's own type, which never prints an authorization."""
+    import httpx2
+    from huggingface_hub.utils import build_hf_headers
+
+    if token is not None and not (token.isascii() and token.isprintable() and " " not in token):
+        raise Usage("the Hub token holds characters that no token has: log in again (hf auth login)")
+    common = {"Accept-Encoding": "gzip"}
+    sides = {True: token if token is not None else False, False: False}
+    return {
+        trusted: httpx2.Headers(build_hf_headers(token=given, library_name="llm-architecture-atlas") | common)
+        for trusted, given in sides.items()
+    }
+
+
+def _session(limits: Limits) -> httpx2.AsyncClient:
+    """huggingface_hub's asynchronous session, with time-outs, and without its hook that reads error bodies unbounded."""
+    import httpx2
+    from huggingface_hub import get_async_session
+
+    client = get_async_session()
+    client.timeout = httpx2.Timeout(limits.silence)
+    client.event_hooks = {"request": client.event_hooks["request"]}
+    return client
+
+
+def _unreachable(endpoint: str, reason: str) -> str:
+    return (
+        f"{endpoint} cannot be reached ({reason}); check the network or --endpoint and run again, "
+        "or work from the built-in catalogue: atlas refresh --source catalogue"
+    )

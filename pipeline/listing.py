@@ -1,0 +1,325 @@
+"""The Hub's listing: which repositories there are, and what the Hub itself says of them, before any config is read."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode, urljoin
+
+import orjson
+
+from pipeline.errors import Upstream, Usage
+from pipeline.hub import Answer, BudgetSpent, GaveUp, Hub, Refused, Transient, origin
+from schemas.vocabulary import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+EXPAND = (
+    "author",
+    "cardData",
+    "config",
+    "createdAt",
+    "disabled",
+    "downloads",
+    "gated",
+    "gguf",
+    "lastModified",
+    "library_name",
+    "likes",
+    "pipeline_tag",
+    "private",
+    "safetensors",
+    "sha",
+    "tags",
+)
+PAGE = 1000
+EMPTY_PAGES = 3
+"""Empty pages in a row, each promising a next one, after which the listing is not believed."""
+
+ADAPTERS = frozenset({"peft", "adapter-transformers", "lora"})
+TEXT_LENGTH = 300
+LIST_LENGTH = 200
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which repositories a crawl is about. `ids` (from a list file) excludes the rest; `top` is by downloads."""
+
+    task: str | None = "text-generation"
+    author: str | None = None
+    top: int | None = None
+    ids: tuple[str, ...] | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether a repository that is not listed is gone, and not merely less popular."""
+        return self.top is None and self.ids is None
+
+    def key(self, endpoint: str) -> str:
+        """A text equal for crawls whose listings can be held against each other."""
+        ids = None if self.ids is None else sorted(set(self.ids))
+        return orjson.dumps([endpoint, self.task, self.author, self.top, ids]).decode()
+
+
+@dataclass
+class Anomalies:
+    """What was odd about a listing and was put up with."""
+
+    duplicates: int = 0
+    empty_pages: int = 0
+    unreadable_entries: int = 0
+    renamed: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One repository of a listing. `verdict` is its outcome where the listing alone decides it."""
+
+    repo_id: str
+    revision: str | None
+    facts: dict[str, Any]
+    access: str
+    verdict: Outcome | None = None
+    detail: str | None = None
+
+
+async def entries(hub: Hub, selection: Selection, anomalies: Anomalies) -> AsyncIterator[list[Entry]]:
+    """The selected repositories, a page at a time, each repository once.
+
+    Raises:
+        Upstream: the listing cannot be had whole: no answer, another origin, a repeated cursor, too many pages.
+    """
+    seen: set[str] = set()
+    pages = _pages(hub, selection, anomalies) if selection.ids is None else _one_by_one(hub, selection.ids, anomalies)
+    async for page in pages:
+        fresh: dict[str, Entry] = {}
+        for entry in page:
+            if entry.repo_id in seen:
+                anomalies.duplicates += 1
+                continue
+            if selection.top is not None and len(seen) >= selection.top:
+                break
+            seen.add(entry.repo_id)
+            fresh[entry.repo_id] = entry
+        yield list(fresh.values())
+        if selection.top is not None and len(seen) >= selection.top:
+            return
+
+
+async def _pages(hub: Hub, selection: Selection, anomalies: Anomalies) -> AsyncIterator[list[Entry]]:
+    url: str | None = _first_page(hub, selection)
+    visited: set[str] = set()
+    empty = 0
+    while url is not None:
+        if url in visited or len(visited) >= hub.limits.pages:
+            why = "gave the same page cursor twice" if url in visited else f"has more than {hub.limits.pages} pages"
+            raise Upstream(f"the Hub's listing {why}, so it cannot be read whole; run again later")
+        visited.add(url)
+        page, following = await _page(hub, url)
+        url = _next(hub, url, following)
+        empty = 0 if page else empty + 1
+        anomalies.empty_pages += bool(not page and url)
+        if empty >= EMPTY_PAGES and url is not None:
+            raise Upstream(f"the Hub's listing gave {empty} empty pages in a row and promises more; run again later")
+        yield _entries(page, hub, anomalies)
+
+
+def _first_page(hub: Hub, selection: Selection) -> str:
+    asked: dict[str, Any] = {"sort": "downloads", "limit": min(PAGE, selection.top or PAGE), "expand": EXPAND}
+    asked |= {"pipeline_tag": selection.task} if selection.task else {}
+    asked |= {"author": selection.author} if selection.author else {}
+    return f"{hub.endpoint}/api/models?{urlencode(asked, doseq=True)}"
+
+
+async def _page(hub: Hub, url: str) -> tuple[list[Any], str | None]:
+    try:
+        return await hub.get(url, kind="api", cap=hub.limits.page_bytes, read=_read_page)
+    except (GaveUp, Refused) as error:
+        raise Upstream(f"the Hub's listing cannot be read: {error}; run again later to go on") from error
+    except BudgetSpent as error:
+        raise Upstream("the budget of requests ended within the listing; raise --budget and run again") from error
+
+
+def _read_page(answer: Answer) -> tuple[list[Any], str | None]:
+    if answer.status != 200:  # noqa: PLR2004
+        raise Refused(f"status {answer.status} from {answer.url.partition('?')[0]}")
+    page = read_json(answer.body)
+    if not isinstance(page, list):
+        raise Transient("a listing page that is not a JSON list")
+    links = re.findall(r'<([^<>]*)>\s*;[^,]*?\brel="?next"?', answer.headers.get("link", ""))
+    return page, links[0] if links else None
+
+
+def read_json(body: bytes) -> Any:  # noqa: ANN401
+    """JSON as the Hub sends it. The standard reader takes what orjson refuses, such as lone surrogates.
+
+    Raises:
+        Transient: it is no JSON: a login page, say, or an answer cut short.
+    """
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        try:
+            return json.loads(body)
+        except (ValueError, RecursionError) as error:
+            raise Transient("an answer that is not JSON") from error
+
+
+def _next(hub: Hub, url: str, following: str | None) -> str | None:
+    if following is None:
+        return None
+    target = urljoin(url, following)
+    if origin(target) != origin(hub.endpoint):
+        raise Upstream("the Hub's listing goes on at another address, which was not followed; check --endpoint")
+    return target
+
+
+def _entries(page: Iterable[Any], hub: Hub, anomalies: Anomalies) -> list[Entry]:
+    read = [entry_of(item, authenticated=hub.authenticated) for item in page]
+    anomalies.unreadable_entries += read.count(None)
+    return [entry for entry in read if entry is not None]
+
+
+async def _one_by_one(hub: Hub, ids: tuple[str, ...], anomalies: Anomalies) -> AsyncIterator[list[Entry]]:
+    for repo_id in dict.fromkeys(ids):
+        if not is_repo_id(repo_id):
+            raise Usage(f"{repo_id!r} in the list is not a repository id (owner/name)")
+        entry = await look_up(hub, repo_id)
+        if entry.repo_id != repo_id:
+            anomalies.renamed[repo_id] = entry.repo_id
+        yield [entry]
+
+
+async def look_up(hub: Hub, repo_id: str) -> Entry:
+    """What the Hub says of one repository; under its new id where it was renamed. A missing one is an entry too.
+
+    Raises:
+        Upstream: no answer, or an answer that is none.
+    """
+    asked = urlencode({"expand": EXPAND}, doseq=True)
+    url = f"{hub.endpoint}/api/models/{quote(repo_id)}?{asked}"
+
+    def read(answer: Answer) -> Entry:
+        if answer.status in {401, 403, 404, 410}:
+            return Entry(repo_id, None, {}, "", Outcome.MISSING, "the Hub knows no such public repository")
+        item = read_json(answer.body) if answer.status == 200 else None  # noqa: PLR2004
+        entry = entry_of(item, authenticated=hub.authenticated)
+        if entry is None:
+            raise Transient(f"an answer about a repository that cannot be read (status {answer.status})")
+        return entry
+
+    try:
+        return await hub.get(url, kind="api", cap=hub.limits.page_bytes, read=read)
+    except (GaveUp, Refused) as error:
+        raise Upstream(f"the Hub does not answer about a repository: {error}; run again later to go on") from error
+    except BudgetSpent as error:
+        raise Upstream("the budget of requests ended within the listing; raise --budget and run again") from error
+
+
+def is_repo_id(text: str) -> bool:
+    """Whether the Hub's own rules allow the id; everything else never becomes part of an address."""
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id
+
+    try:
+        validate_repo_id(text)
+    except HFValidationError:
+        return False
+    return text.isprintable()
+
+
+def entry_of(item: Any, *, authenticated: bool) -> Entry | None:  # noqa: ANN401
+    """A listing item as an entry; None where it has no id at all."""
+    if not isinstance(item, dict) or not (repo_id := _text(item.get("id"))):
+        return None
+    sha = item.get("sha")
+    revision = sha if isinstance(sha, str) and re.fullmatch("[0-9a-f]{40}", sha) else None
+    facts = _facts(item)
+    access = orjson.dumps([facts["gated"], facts["disabled"], facts["private"], authenticated]).decode()
+    verdict, detail = _verdict(repo_id, revision, facts, item, authenticated=authenticated)
+    return Entry(repo_id, revision, facts, access, verdict, detail)
+
+
+def _verdict(
+    repo_id: str, revision: str | None, facts: dict[str, Any], item: dict[str, Any], *, authenticated: bool
+) -> tuple[Outcome | None, str | None]:
+    """The outcome that needs no request, and why."""
+    bare = facts["model_type_hint"] is None and facts["architecture_hint"] is None
+    rules = [
+        (not is_repo_id(repo_id), Outcome.MALFORMED, "the id breaks the Hub's own rules"),
+        (facts["private"] is True, Outcome.MISSING, "not public"),
+        (facts["disabled"] is True, Outcome.DISABLED, "disabled by the Hub"),
+        (facts["gated"] and not authenticated, Outcome.GATED, "gated, and there is no token"),
+        (revision is None, Outcome.UNSUPPORTED, "no commit"),
+        (bare and facts["library_name"] in ADAPTERS, Outcome.UNSUPPORTED, "an adapter"),
+        (bare and isinstance(item.get("gguf"), dict), Outcome.UNSUPPORTED, "GGUF only"),
+    ]
+    return next(((outcome, detail) for holds, outcome, detail in rules if holds), (None, None))
+
+
+def _facts(item: dict[str, Any]) -> dict[str, Any]:
+    card, config, weights = (_mapping(item.get(key)) for key in ("cardData", "config", "safetensors"))
+    tags = _texts(item.get("tags"))
+    classes = _texts(config.get("architectures"))
+    parameters = {
+        str(_text(k)): n for k, v in _mapping(weights.get("parameters")).items() if (n := _count(v)) is not None
+    }
+    return {
+        "author": _text(item.get("author")),
+        "downloads": _count(item.get("downloads")),
+        "likes": _count(item.get("likes")),
+        "created_at": _text(item.get("createdAt")),
+        "last_modified": _text(item.get("lastModified")),
+        "gated": _text(item.get("gated")) or _flag(item.get("gated")),
+        "disabled": _flag(item.get("disabled")),
+        "private": _flag(item.get("private")),
+        "pipeline_tag": _text(item.get("pipeline_tag")),
+        "library_name": _text(item.get("library_name")),
+        "tags": tags,
+        "hub_params_total": _count(weights.get("total")),
+        "hub_params_by_dtype": parameters,
+        "base_models": base_models(card, tags),
+        "base_model_relation": _text(card.get("base_model_relation")) or _relation(tags),
+        "model_type_hint": _text(config.get("model_type")),
+        "architecture_hint": classes[0] if classes else None,
+        "quant_method_hint": _text(_mapping(config.get("quantization_config")).get("quant_method")),
+    }
+
+
+def base_models(card: dict[str, Any], tags: list[str]) -> list[str]:
+    """The models a card names as its base, in order; from the Hub's tags where the card names none."""
+    named = card.get("base_model")
+    from_card = _texts(named) if isinstance(named, list) else _texts([named])
+    from_tags = [tag.rpartition(":")[2] for tag in tags if tag.startswith("base_model:")]
+    return list(dict.fromkeys(from_card or from_tags))
+
+
+def _relation(tags: list[str]) -> str | None:
+    """finetune, quantized, adapter or merge, as the Hub's own tag says."""
+    found = (re.fullmatch(r"base_model:(\w+):.+", tag) for tag in tags)
+    return next((match[1] for match in found if match), None)
+
+
+def _mapping(value: Any) -> dict[str, Any]:  # noqa: ANN401
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: Any) -> str | None:  # noqa: ANN401
+    """A text as UTF-8 can hold it, cut at a sane length."""
+    return value[:TEXT_LENGTH].encode("utf-8", "replace").decode() if isinstance(value, str) else None
+
+
+def _texts(value: Any) -> list[str]:  # noqa: ANN401
+    texts = (_text(item) for item in value[:LIST_LENGTH]) if isinstance(value, list) else ()
+    return [text for text in texts if text]
+
+
+def _count(value: Any) -> int | None:  # noqa: ANN401
+    return value if type(value) is int and 0 <= value < 2**63 else None
+
+
+def _flag(value: Any) -> bool | None:  # noqa: ANN401
+    return value if isinstance(value, bool) else None

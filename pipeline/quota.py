@@ -1,0 +1,140 @@
+"""The Hub's request quotas, one budget per policy name, shared by every worker of a crawl.
+
+The Hub counts requests per policy ("api", "resolvers") in fixed windows and tells what is left with every answer:
+https://huggingface.co/docs/hub/rate-limits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+
+from pipeline.errors import Upstream
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LONGEST_NUMBER = 12
+"""Digits; a longer count of seconds is nonsense, and very long ones are costly to read."""
+
+
+@dataclass
+class Window:
+    """What is known of one policy. Times are of the monotonic clock, in seconds."""
+
+    remaining: int | None = None
+    resets_at: float = 0.0
+    closed_until: float = 0.0
+    refusals: int = 0
+
+    def wait(self, now: float) -> float:
+        """Seconds until the next request may go."""
+        if self.remaining is not None and now >= self.resets_at:
+            self.remaining = None
+        spent = self.resets_at if self.remaining is not None and self.remaining <= 0 else 0.0
+        return max(spent, self.closed_until) - now
+
+
+class Quota:
+    """Every policy's window. Requests are of a kind ("api", "resolvers") until the Hub says which policy counts them."""
+
+    def __init__(self, *, longest_wait: float, refusals: int) -> None:
+        self.longest_wait = longest_wait
+        self.allowed_refusals = refusals
+        self.waited_seconds = 0.0
+        self.refused = 0
+        self._windows: dict[str, Window] = {}
+        self._policy: dict[str, str] = {}
+
+    def _window(self, kind: str) -> Window:
+        return self._windows.setdefault(self._policy.get(kind, kind), Window())
+
+    async def enter(self, kind: str) -> None:
+        """Wait until a request of this kind may be sent."""
+        while (wait := self._window(kind).wait(time.monotonic())) > 0:
+            wait = min(wait, self.longest_wait) + random.uniform(0, 0.05 + wait / 50)  # noqa: S311
+            self.waited_seconds += wait
+            await asyncio.sleep(wait)
+
+    def took(self, kind: str) -> None:
+        """Count a request that is being sent."""
+        window = self._window(kind)
+        if window.remaining is not None:
+            window.remaining -= 1
+
+    def learn(self, kind: str, headers: Mapping[str, str]) -> None:
+        """Take in what an answer tells about the quota."""
+        told = _told(headers)
+        if told is not None:
+            self._policy[kind] = told.policy
+            self._remember(self._window(kind), told)
+
+    def _remember(self, window: Window, told: Told) -> None:
+        now = time.monotonic()
+        same = window.remaining is not None and now < window.resets_at
+        # Answers overtake each other: within a window only the smallest count is new.
+        window.remaining = min(told.remaining, window.remaining) if same and window.remaining else told.remaining
+        window.resets_at = now + min(told.reset_seconds, self.longest_wait)
+
+    def granted(self, kind: str) -> None:
+        """An answer came that was no refusal."""
+        self._window(kind).refusals = 0
+
+    def refuse(self, kind: str, headers: Mapping[str, str]) -> None:
+        """Close the policy for as long as a 429 asks, at most `longest_wait`.
+
+        Raises:
+            Upstream: the Hub refused again after every wait; running again later resumes.
+        """
+        window, now = self._window(kind), time.monotonic()
+        self.refused += 1
+        if now < window.closed_until:
+            return  # the same refusal, met by another worker
+        window.refusals += 1
+        if window.refusals > self.allowed_refusals:
+            raise Upstream(
+                f"the Hub's quota '{self._policy.get(kind, kind)}' stays spent after {self.allowed_refusals} waits; "
+                "run the same command later to go on from here"
+            )
+        wait = _asked(headers)
+        window.closed_until = now + min(2.0**window.refusals if wait is None else wait, self.longest_wait)
+
+
+@dataclass(frozen=True)
+class Told:
+    """The RateLimit header of an answer."""
+
+    policy: str
+    remaining: int
+    reset_seconds: float
+
+
+def _told(headers: Mapping[str, str]) -> Told | None:
+    from huggingface_hub.utils import parse_ratelimit_headers
+
+    try:
+        info = parse_ratelimit_headers(headers)
+    except ValueError:  # a number of thousands of digits
+        return None
+    return info and Told(info.resource_type, info.remaining, float(min(info.reset_in_seconds, 10**LONGEST_NUMBER)))
+
+
+def _asked(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a 429 asks to wait: the RateLimit's reset, else Retry-After in either form; None if it says nothing."""
+    told = _told(headers)
+    if told is not None and told.remaining == 0:
+        return told.reset_seconds
+    value = headers.get("Retry-After", "").strip()
+    if value.isascii() and value.isdigit():
+        return float(value[:LONGEST_NUMBER])
+    try:
+        moment = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0.0, (aware - datetime.now(UTC)).total_seconds())
