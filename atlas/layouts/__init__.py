@@ -1,0 +1,37 @@
+"""Layouts: which parts stand in which layer. Each gives one word per layer; a row says which part a word means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from atlas.config import Config
+from atlas.layouts import common, experts, hybrids, windows
+from atlas.layouts.common import Words
+
+Layout = Callable[[Config], Words]
+
+
+def one_part(c: Config) -> Words:
+    """The layer's only part is its mixer or its feed-forward; the mixer layout already says which."""
+    return tuple(w if w in c.rules.ffns else "none" for w in MIXER_LAYOUTS[c.rules.layout](c))
+
+
+MIXER_LAYOUTS: dict[str, Layout] = {
+    "same": common.same,
+    "layer_types": common.layer_types,
+    "window_everywhere": windows.window_everywhere,
+    "window_gated": windows.window_gated,
+    "window_switched": windows.window_switched,
+    "every_nth_full": windows.every_nth_full,
+    "llama4": windows.llama4,
+    "every_nth_linear": hybrids.every_nth_linear,
+    "pattern_letters": hybrids.pattern_letters,
+}
+FFN_LAYOUTS: dict[str, Layout] = {
+    "same": common.same_ffn,
+    "dense_first": experts.dense_first,
+    "sparse_step": experts.sparse_step,
+    "interleaved_moe": experts.interleaved_moe,
+    "no_ffn": experts.no_ffn,
+    "one_part": one_part,
+}

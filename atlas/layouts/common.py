@@ -1,0 +1,48 @@
+"""What every layout uses: the depth of the stack, and lists with one word per layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from atlas.config import Config
+from atlas.refusal import bad_value, contradiction
+
+Words = tuple[str, ...]
+MAX_LAYERS = 4096
+
+
+def n_layers(c: Config) -> int:
+    """Layers of the stack."""
+    n = c.count("num_hidden_layers")
+    if n > MAX_LAYERS:
+        raise bad_value("num_hidden_layers", n, f"at most {MAX_LAYERS}")
+    return n
+
+
+def same(c: Config) -> Words:
+    """Every layer alike: the row's only word."""
+    word = next(iter(c.rules.mixers))
+    return (word,) * n_layers(c)
+
+
+def same_ffn(c: Config) -> Words:
+    """Every layer alike: the row's only word."""
+    word = next(iter(c.rules.ffns))
+    return (word,) * n_layers(c)
+
+
+def listed(c: Config, field: str, known: Any) -> Words:
+    """A list in the config with one known word per layer."""
+    words = tuple(c.items(field))
+    n = n_layers(c)
+    if len(words) != n:
+        raise contradiction(f"{field} has {len(words)} entries for {n} layers")
+    for word in words:
+        if not isinstance(word, str) or word not in known:
+            raise bad_value(field, word, "one of " + ", ".join(sorted(known)))
+    return words
+
+
+def layer_types(c: Config) -> Words:
+    """The config's own list of layer types."""
+    return listed(c, "layer_types", c.rules.mixers)

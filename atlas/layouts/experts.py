@@ -1,0 +1,40 @@
+"""Which layers hold experts, which a dense feed-forward network, which none."""
+
+from __future__ import annotations
+
+from atlas.config import Config
+from atlas.layouts.common import Words, n_layers
+from atlas.refusal import bad_value
+
+
+def dense_first(c: Config) -> Words:
+    """Dense feed-forward in the first `first_k_dense_replace` layers, experts after (DeepSeek)."""
+    n = n_layers(c)
+    first = min(c.size("first_k_dense_replace"), n)
+    return ("dense",) * first + ("moe",) * (n - first)
+
+
+def sparse_step(c: Config) -> Words:
+    """Experts in every `decoder_sparse_step`-th layer that is not in `mlp_only_layers` (Qwen-MoE)."""
+    n, step = n_layers(c), c.count("decoder_sparse_step")
+    dense = c.opt("mlp_only_layers") or []
+    if not isinstance(dense, list) or not all(type(i) is int for i in dense):  # pyright: ignore[reportUnknownVariableType]
+        raise bad_value("mlp_only_layers", dense, "a list of layer indices")
+    return tuple("dense" if i in dense or (i + 1) % step else "moe" for i in range(n))
+
+
+def interleaved_moe(c: Config) -> Words:
+    """Experts in the layers `moe_layers` lists, else in every `interleave_moe_layer_step`-th (Llama 4)."""
+    n = n_layers(c)
+    layers = c.opt("moe_layers")
+    if layers is None:
+        step = c.count("interleave_moe_layer_step")
+        layers = c.derived("moe_layers", list(range(step - 1, n, step)), f"every {step}th layer, from layer {step - 1}")
+    if not isinstance(layers, list):
+        raise bad_value("moe_layers", layers, "a list of layer indices")
+    return tuple("moe" if i in layers else "dense" for i in range(n))
+
+
+def no_ffn(c: Config) -> Words:
+    """No feed-forward network in any layer (Mamba)."""
+    return ("none",) * n_layers(c)
