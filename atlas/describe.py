@@ -118,7 +118,7 @@ def _attention(shape: Shape, rotary: Rotary) -> dict[str, Any]:
     rotary_main = next((m for m in heads if m.rotary_dim is not None), None)
     return {
         "layer_mix": mix,
-        "attention_kind": AttentionKind.NONE.value if main is None else main.attention_kind,
+        "attention_kind": AttentionKind.NONE.value if main is None or main.attention_kind is None else main.attention_kind.value,
         "n_q_heads": main and main.n_q_heads,
         "n_kv_heads": main and main.n_kv_heads,
         "head_dim": main and main.head_dim,
