@@ -1,0 +1,53 @@
+"""`atlas sql`: one query on a snapshot."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from pipeline.options import Home, Snapshot
+
+
+def run(
+    query: Annotated[str | None, typer.Argument(help="One SELECT or EXPLAIN; - reads it from stdin.")] = None,
+    form: Annotated[
+        Literal["table", "json", "csv", "md"], typer.Option("--format", help="How rows are printed.")
+    ] = "table",
+    timeout: Annotated[float, typer.Option("--timeout", min=0.1, max=86_400, help="Seconds a query may take.")] = 30.0,
+    examples: Annotated[bool, typer.Option("--examples", help="Show queries to start from.")] = False,
+    snapshot: Snapshot = None,
+    home: Home = Path(),
+) -> None:
+    """Ask a snapshot one question in SQL, read-only.
+
+    Tables: models, configs, designs, layers, parameters, states, refusals, features, reported, checks, disagreements,
+    measurements, snapshot. Views: fingerprints, evidence, layers_expanded. Macro: kv_bytes(model, context, bytes_per_element).
+    """
+    if examples:
+        _show_examples()
+        return
+    if query is None:
+        raise typer.BadParameter("a query is wanted, such as \"SELECT repo_id, params_total FROM fingerprints\"; --examples shows more")
+    from pipeline import query as engine
+    from pipeline import shelf
+
+    _, path = shelf.locate(home, snapshot)
+    text = sys.stdin.read() if query == "-" else query
+    note = engine.run(path, text, _to_stdout, form=form, timeout=timeout)
+    if sys.stderr.isatty() and form == "table":
+        typer.echo(note, err=True)
+
+
+def _to_stdout(data: bytes) -> None:
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def _show_examples() -> None:
+    from pipeline.examples import EXAMPLES
+
+    for title, text in EXAMPLES:
+        typer.echo(f"-- {title}\n{text};\n")

@@ -1,0 +1,63 @@
+"""Finds the repository a loose name means: 'llama 3.1 8b' is meta-llama/Llama-3.1-8B.
+
+A name is cut into words at everything that is neither letter nor digit. In order: the id itself; the id in any case; the part after
+the slash, word for word; all words somewhere in the id, fewest other words first. What is still ambiguous is listed, never guessed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+
+from pipeline.errors import NotFound
+from pipeline.text import terminal
+
+_SHOWN = 10
+
+
+def resolve(wanted: str, repo_ids: Sequence[str]) -> str:
+    """The one repository of `repo_ids` that `wanted` names. Raises `NotFound`, listing candidates or near misses."""
+    for found in (_passing(repo_ids, rule) for rule in _rules(wanted)):
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise NotFound(f"{terminal(wanted)!r} may be any of: {_listed(found)}; give one of them whole")
+    near = difflib.get_close_matches(_key(wanted), (by_key := {_key(r): r for r in repo_ids}), n=5, cutoff=0.6)
+    hint = f"; close to it: {_listed([by_key[k] for k in near])}" if near else ""
+    raise NotFound(f"no model here is named {terminal(wanted)!r}{hint}")
+
+
+def _rules(wanted: str) -> Sequence[Callable[[Sequence[str]], list[str]]]:
+    words = _words(wanted)
+    return (
+        lambda ids: [r for r in ids if r == wanted],
+        lambda ids: [r for r in ids if r.casefold() == wanted.casefold()],
+        lambda ids: [r for r in ids if "".join(_words(r.rpartition("/")[2])) == "".join(words)] if words else [],
+        lambda ids: _fewest_others(words, ids) if words else [],
+    )
+
+
+def _passing(repo_ids: Sequence[str], rule: Callable[[Sequence[str]], list[str]]) -> list[str]:
+    return rule(repo_ids)
+
+
+def _fewest_others(words: list[str], repo_ids: Sequence[str]) -> list[str]:
+    others = {r: len(have) - len(words) for r in repo_ids if set(words) <= set(have := _words(r))}
+    least = min(others.values(), default=0)
+    return [r for r, n in others.items() if n == least]
+
+
+def _words(name: str) -> list[str]:
+    """Lower-case words of a name: '3.1-8B' gives 3, 1, 8b."""
+    return re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", name).casefold())
+
+
+def _key(name: str) -> str:
+    return " ".join(_words(name.rpartition("/")[2]))
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(map(terminal, names[:_SHOWN]))
+    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
