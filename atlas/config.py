@@ -20,6 +20,7 @@ from schemas.vocabulary import Origin, RefusalKind
 if TYPE_CHECKING:
     from atlas.families import Family, Spec
 
+EXPLICIT, ALIAS, DERIVED = Origin.EXPLICIT.value, Origin.ALIAS.value, Origin.DERIVED.value
 MAX_BYTES = 5 * 1024 * 1024
 MAX_COUNT = 10_000_000
 """Larger than any width, vocabulary or context multiple a real model states; keeps products in 64 bits checkable."""
@@ -99,7 +100,7 @@ def _refuse_twice(data: bytes) -> None:
 class Config:
     """One config read by the rules of one family. Every answer is noted once, in the order it was asked for."""
 
-    __slots__ = ("notes", "outer", "prefix", "raw", "read", "rules")
+    __slots__ = ("outer", "prefix", "raw", "read", "rules", "values", "noted")
 
     def __init__(self, raw: Raw, rules: Family, outer: Raw | None = None, prefix: str = "") -> None:
         self.raw = raw
@@ -107,163 +108,104 @@ class Config:
         self.outer = raw if outer is None else outer
         self.prefix = prefix
         self.read: set[str] = set()
-        self.notes: dict[str, Evidence] = {}
+        self.values: dict[str, Any] = {}
+        self.noted: dict[str, Evidence] = {}
 
-    def note(self, field: str, value: Any, origin: Origin, source: str) -> Any:
+    def evidence(self) -> tuple[Evidence, ...]:
+        """Every answer so far, in the order of asking."""
+        return tuple(self.noted.values())
+
+    def note(self, field: str, value: Any, origin: str, source: str) -> Any:
         """Record an answer and hand it back."""
-        self.notes[field] = Evidence(field, value, origin.value, source)
+        self.noted[field] = Evidence(field, value, origin, source)
+        self.values[field] = value
         return value
 
     def derived(self, field: str, value: Any, rule: str) -> Any:
         """Record a computed answer, with the rule in words."""
-        return self.note(field, value, Origin.DERIVED, rule)
+        return self.note(field, value, DERIVED, rule)
+
+    def name(self, field: str) -> str:
+        """The field that answers for `field`: itself, but for a part that has it under another name."""
+        return field
 
     def opt(self, field: str) -> Any:
         """The value, or None where it is null or unknown: key, other spellings, class default, family rule, in this order."""
-        known = self.notes.get(field)
-        if known is not None:
-            return known[1]
-        present, raw, rules = False, self.raw, self.rules
-        for key in rules.keys.get(field) or (field,):
-            if key in raw:
-                self.read.add(key)
-                value = raw[key]
-            elif "." in key:
-                value = self._nested(key)
-                if value is _ABSENT:
-                    continue
-            else:
+        if field in self.values:
+            return self.values[field]
+        keys = self.rules.keys.get(field)
+        value = self._stated(field, keys) if keys else self._plain(field)
+        self.values[field] = value
+        return value
+
+    def _plain(self, field: str) -> Any:
+        value = self.raw.get(field, _ABSENT)
+        if value is _ABSENT:
+            return self._unstated(field)
+        self.read.add(field)
+        if value is not None:
+            self.noted[field] = Evidence(field, value, EXPLICIT, self.prefix + field)
+        return value
+
+    def _stated(self, field: str, keys: tuple[str, ...]) -> Any:
+        """The first of several spellings that holds a value; null only where one is there and all that are there are null."""
+        present = False
+        for key in keys:
+            value = self.raw.get(key, _ABSENT) if "." not in key else self._nested(key)
+            if value is _ABSENT:
                 continue
+            self.read.add(key)
             if value is not None:
-                origin = Origin.EXPLICIT if key == field else Origin.ALIAS
-                return self.note(field, value, origin, self.prefix + key)
+                return self.note(field, value, EXPLICIT if key == field else ALIAS, self.prefix + key)
             present = True
         return None if present else self._unstated(field)
 
     def _nested(self, key: str) -> Any:
         found: Any = self.raw
-        first = True
         for step in key.split("."):
             if not isinstance(found, dict) or step not in found:
                 return _ABSENT
-            if first:
-                self.read.add(step)
-                first = False
             found = found[step]  # pyright: ignore[reportUnknownVariableType]
+        self.read.add(key.partition(".")[0])
         return found  # pyright: ignore[reportUnknownVariableType]
 
     def _unstated(self, field: str) -> Any:
-        rules = self.rules
-        if field in rules.defaults:
-            return self.note(field, rules.defaults[field], Origin.CLASS_DEFAULT, f"{rules.model_type} when the key is absent")
-        if field in rules.facts:
-            return self.note(field, rules.facts[field], Origin.FAMILY_RULE, f"family {rules.model_type}")
-        return None
+        known = self.rules.unstated.get(field)
+        if known is None:
+            return None
+        self.noted[field] = known
+        return known[1]
 
     def top(self, field: str) -> Any:
         """A value that a wrapper states beside the language model's own config; the wrapper's word goes first."""
-        if self.outer is self.raw or field in self.notes:
+        if self.outer is self.raw or field in self.values:
             return self.opt(field)
         value = self.outer.get(field)
         if value is not None:
-            return self.note(field, value, Origin.EXPLICIT, field)
+            return self.note(field, value, EXPLICIT, field)
         if field in self.rules.outer:
-            return self.note(field, self.rules.outer[field], Origin.CLASS_DEFAULT, "wrapper's class when the key is absent")
+            return self.note(field, self.rules.outer[field], Origin.CLASS_DEFAULT.value, "wrapper's class when the key is absent")
         return self.opt(field)
 
     def need(self, field: str) -> Any:
         """The value; raises `Unknown` naming the keys tried."""
         value = self.opt(field)
         if value is None:
+            field = self.name(field)
             raise Unknown(field, [self.prefix + k for k in self.rules.keys.get(field) or (field,)])
         return value
 
     def count(self, field: str) -> int:
         """A positive whole number."""
-        return _count(field, self.need(field), least=1)
-
-    def size(self, field: str) -> int:
-        """A whole number, 0 allowed."""
-        return _count(field, self.need(field), least=0)
-
-    def opt_count(self, field: str) -> int | None:
-        """A positive whole number, or None where it is not set."""
-        value = self.opt(field)
-        return None if value is None else _count(field, value, least=1)
-
-    def flag(self, field: str) -> bool:
-        """True or false."""
         value = self.need(field)
-        if type(value) is not bool:
-            raise bad_value(field, value, "true or false")
-        return value
-
-    def word(self, field: str) -> str:
-        """A short text."""
-        value = self.need(field)
-        if not isinstance(value, str) or not value or len(value) > 100:
-            raise bad_value(field, value, "a short text")
-        return value
-
-    def number(self, field: str) -> float | None:
-        """A finite number, or None where it is not set."""
-        value = self.opt(field)
-        return None if value is None else finite(field, value)
-
-    def items(self, field: str) -> list[Any]:
-        """A list."""
-        value = self.need(field)
-        if not isinstance(value, list):
-            raise bad_value(field, value, "a list")
-        return value  # pyright: ignore[reportUnknownVariableType]
-
-    def unread(self) -> tuple[str, ...]:
-        """Keys nobody asked for, less those reviewed as irrelevant: how a new feature is noticed on the day it appears."""
-        rest = self.raw.keys() - self.read - self.rules.irrelevant
-        return tuple(sorted(self.prefix + k for k in rest if self.raw[k] is not None))
-
-
-class View:
-    """A config as one part sees it: some fields stand under other names, some facts hold for this part alone."""
-
-    __slots__ = ("config", "spec", "word")
-
-    def __init__(self, config: Config, spec: Spec, word: str) -> None:
-        self.config = config
-        self.spec = spec
-        self.word = word
-
-    def name(self, field: str) -> str:
-        """The field that answers for `field` here."""
-        return self.spec.fields.get(field, field)
-
-    def fact(self, field: str) -> Any:
-        """A fact of this part, noted, or None."""
-        value = self.spec.facts.get(field)
-        if value is not None:
-            self.config.note(f"{field}[{self.word}]", value, Origin.FAMILY_RULE, f"family {self.config.rules.model_type}")
-        return value
-
-    def need(self, field: str) -> Any:
-        """The fact of this part, else the config's answer; raises `Unknown`."""
-        value = self.fact(field)
-        return self.config.need(self.name(field)) if value is None else value
-
-    def opt(self, field: str) -> Any:
-        """The fact of this part, else the config's answer, else None."""
-        value = self.fact(field)
-        return self.config.opt(self.name(field)) if value is None else value
-
-    def count(self, field: str) -> int:
-        """A positive whole number."""
-        return _count(self.name(field), self.need(field), least=1)
+        return value if type(value) is int and 0 < value <= MAX_COUNT else _count(self.name(field), value, least=1)
 
     def size(self, field: str) -> int:
         """A whole number, 0 allowed."""
         return _count(self.name(field), self.need(field), least=0)
 
     def opt_count(self, field: str) -> int | None:
-        """A positive whole number, or None."""
+        """A positive whole number, or None where it is not set."""
         value = self.opt(field)
         return None if value is None else _count(self.name(field), value, least=1)
 
@@ -274,12 +216,59 @@ class View:
             raise bad_value(self.name(field), value, "true or false")
         return value
 
-    def text(self, field: str) -> str:
+    def word(self, field: str) -> str:
         """A short text."""
         value = self.need(field)
         if not isinstance(value, str) or not value or len(value) > 100:
             raise bad_value(self.name(field), value, "a short text")
         return value
+
+    text = word
+
+    def number(self, field: str) -> float | None:
+        """A finite number, or None where it is not set."""
+        value = self.opt(field)
+        return None if value is None else finite(self.name(field), value)
+
+    def items(self, field: str) -> list[Any]:
+        """A list."""
+        value = self.need(field)
+        if not isinstance(value, list):
+            raise bad_value(self.name(field), value, "a list")
+        return value  # pyright: ignore[reportUnknownVariableType]
+
+    def unread(self) -> tuple[str, ...]:
+        """Keys nobody asked for, less those reviewed as irrelevant: how a new feature is noticed on the day it appears."""
+        rest = self.raw.keys() - self.read - self.rules.irrelevant
+        return tuple(sorted(self.prefix + k for k in rest if self.raw[k] is not None))
+
+
+class View(Config):
+    """A config as one part sees it: some fields stand under other names, some facts hold for this part alone."""
+
+    __slots__ = ("config", "spec", "part_word")
+
+    def __init__(self, config: Config, spec: Spec, word: str) -> None:  # pyright: ignore[reportMissingSuperCall]
+        self.config = config
+        self.spec = spec
+        self.part_word = word
+        self.raw, self.rules, self.outer, self.prefix = config.raw, config.rules, config.outer, config.prefix
+        self.read, self.values, self.noted = config.read, config.values, config.noted
+
+    def name(self, field: str) -> str:
+        """The field that answers for `field` here."""
+        return self.spec.fields.get(field, field)
+
+    def opt(self, field: str) -> Any:
+        """The fact of this part, else the config's answer, else None."""
+        spec = self.spec
+        if spec.facts and field in spec.facts:
+            value = spec.facts[field]
+            label = f"{field}[{self.part_word}]"
+            if label not in self.noted:
+                self.note(label, value, Origin.FAMILY_RULE.value, f"family {self.rules.model_type}")
+            return value
+        return self.config.opt(spec.fields.get(field, field) if spec.fields else field)
 
     def derived(self, field: str, value: Any, rule: str) -> Any:
         """Record a computed answer under the name it has here."""

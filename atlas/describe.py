@@ -91,7 +91,7 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
     }
     columns["tp_degrees"] = degrees(columns)
     row = Fingerprint(**columns)
-    return Derived(row, model, tuple(c.notes.values()), c.unread(), features(row, shape))
+    return Derived(row, model, c.evidence(), c.unread(), features(row, shape))
 
 
 def _storage(c: Config) -> tuple[str | None, str | None]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from atlas.config import Config, finite, mapping
-from schemas.vocabulary import Origin
+from atlas.config import EXPLICIT, Config, finite, mapping
 
 
 class Rotary(NamedTuple):
@@ -34,7 +33,7 @@ def read_rotary(c: Config) -> Rotary:
         kind[:40],
         None if factor is None else finite(f"{where}.factor", factor),
         stated,
-        c.note("native_context", native, Origin.EXPLICIT, f"{where}.original_max_position_embeddings") if type(native) is int else stated,
+        c.note("native_context", native, EXPLICIT, f"{where}.original_max_position_embeddings") if type(native) is int else stated,
     )
 
 
@@ -54,5 +53,5 @@ def _table(c: Config) -> tuple[Mapping[str, Any], str]:
 def _theta(c: Config, table: Mapping[str, Any], where: str) -> float | None:
     stated = table.get("rope_theta")
     if type(stated) in (int, float):
-        return c.note("rope_theta", finite("rope_theta", stated), Origin.EXPLICIT, f"{where}.rope_theta")
+        return c.note("rope_theta", finite("rope_theta", stated), EXPLICIT, f"{where}.rope_theta")
     return c.number("rope_theta")

@@ -129,10 +129,6 @@ class Part(msgspec.Struct, frozen=True, eq=False, gc=False):
     info: Mixing | Feeding | None
     digest: bytes
 
-    def __hash__(self) -> int:
-        """Identity: parts come from cached builders."""
-        return id(self)
-
 
 def part(
     kind: str,
@@ -153,10 +149,6 @@ class Layer(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     parts: tuple[Part, ...]
     digest: bytes
-
-    def __hash__(self) -> int:
-        """Identity, as for parts."""
-        return id(self)
 
 
 @lru_cache(maxsize=16384)

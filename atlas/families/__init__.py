@@ -15,8 +15,9 @@ from typing import Any
 
 import msgspec
 
+from atlas.fingerprint import Evidence
 from atlas.refusal import Refused, shown
-from schemas.vocabulary import RefusalKind
+from schemas.vocabulary import Origin, RefusalKind
 
 
 class Spec(msgspec.Struct, frozen=True, eq=False):
@@ -61,6 +62,7 @@ class Family(msgspec.Struct, frozen=True, eq=False):
     correct: tuple[Mapping[str, Any], ...] = ()
     references: tuple[str, ...] = ()
     expect: tuple[Mapping[str, Any], ...] = ()
+    unstated: Mapping[str, Evidence] = {}  # made of defaults and facts: what is noted where no key answers
 
 
 @cache
@@ -112,10 +114,18 @@ def _made(model_type: str, row: dict[str, Any]) -> Family:
     if "text" in row:
         row["text"] = msgspec.convert(row["text"], Wrapped)
     row["model_type"] = model_type
+    row["unstated"] = _unstated(model_type, row)
     unknown = row.keys() - set(Family.__struct_fields__)
     if unknown:
         raise ValueError(f"families/{model_type}.toml: no such key: {', '.join(sorted(unknown))}")
     return Family(**row)
+
+
+def _unstated(model_type: str, row: dict[str, Any]) -> dict[str, Evidence]:
+    """What is noted of a field that no key answers; a class default goes before a fact."""
+    rule, default = Origin.FAMILY_RULE.value, Origin.CLASS_DEFAULT.value
+    facts = {k: Evidence(k, v, rule, f"family {model_type}") for k, v in row.get("facts", {}).items()}
+    return facts | {k: Evidence(k, v, default, f"{model_type} when the key is absent") for k, v in row.get("defaults", {}).items()}
 
 
 def _specs(value: Any) -> tuple[Spec, ...]:
