@@ -42,7 +42,7 @@ class Limits:
     silence: float = 20.0
     """Without a byte, or for a connection."""
     contact: float = 20.0
-    """Until the Hub must have answered anything at all."""
+    """For the first connection of all: without one, trying on for the whole deadline would only keep people waiting."""
     backoff: float = 0.25
     """The first pause before trying again; it doubles up to 8."""
     longest_wait: float = 330.0
@@ -125,7 +125,7 @@ class Hub:
         self.spent = Spent()
         self.quota = Quota(longest_wait=limits.longest_wait, refusals=limits.refusals)
         self.authenticated = token is not None
-        self._origin = origin(self.endpoint)
+        self._origin = _endpoint_origin(self.endpoint)
         self._headers = _headers(token)
         self._reached = False
         self._started = time.monotonic()
@@ -194,9 +194,11 @@ class Hub:
             raise Transient("the answer took too long") from error
         except (httpx2.RemoteProtocolError, httpx2.DecodingError, zlib.error) as error:
             raise Garbled("the answer broke the protocol") from error
-        except httpx2.TransportError as error:
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             if not self._reached and time.monotonic() - self._started > self.limits.contact:
                 raise Upstream(_unreachable(self.endpoint, type(error).__name__)) from error
+            raise Transient(type(error).__name__) from error
+        except httpx2.TransportError as error:
             raise Transient(type(error).__name__) from error
         except ConnectionError as error:
             raise Upstream(f"{self.endpoint} was not asked: huggingface_hub is set offline (HF_HUB_OFFLINE)") from error
@@ -208,17 +210,25 @@ class Hub:
             answer = await self._send(url, kind, cap, trusted)
             if answer.status not in {301, 302, 303, 307, 308} or "location" not in answer.headers:
                 return answer
-            target = urljoin(url, answer.headers["location"])
-            if origin(target) != self._origin:
-                _check_leaving(url, target, leave)
-            url = target
+            url = self._redirected(url, answer.headers["location"], leave)
         raise Refused(f"more than {self.limits.hops} redirects")
+
+    def _redirected(self, url: str, location: str, leave: bool) -> str:  # noqa: FBT001
+        try:
+            target = urljoin(url, location)
+            leaving = origin(target) != self._origin
+        except ValueError as error:
+            raise Refused("a redirect to an impossible address") from error
+        if leaving and not leave:
+            raise Refused("a redirect to another origin")
+        if leaving and urlsplit(target).scheme not in ({"https"} if self._origin[0] == "https" else {"http", "https"}):
+            raise Refused("a redirect to an unsafe address")
+        return target
 
     async def _send(self, url: str, kind: str, cap: int, trusted: bool) -> Answer:  # noqa: FBT001
         if self.budget is not None and self.spent.requests >= self.budget:
             raise BudgetSpent
         self.spent.requests += 1
-        self.quota.took(kind)
         request = self._client.build_request("GET", url, headers=self._headers[trusted])
         response = await self._client.send(request, stream=True, follow_redirects=False)
         try:
@@ -254,21 +264,19 @@ class Hub:
 
 
 def origin(url: str) -> tuple[str, str, int | None]:
-    """Scheme, host and port: what the token may be sent to."""
+    """Scheme, host and port: what the token may be sent to. Raises ValueError where the address has no such parts."""
     parts = urlsplit(url)
+    return parts.scheme, (parts.hostname or "").lower(), parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+def _endpoint_origin(endpoint: str) -> tuple[str, str, int | None]:
     try:
-        port = parts.port
-    except ValueError as error:
-        raise Refused("an address with an impossible port") from error
-    return parts.scheme, (parts.hostname or "").lower(), port or {"http": 80, "https": 443}.get(parts.scheme)
-
-
-def _check_leaving(url: str, target: str, leave: bool) -> None:  # noqa: FBT001
-    if not leave:
-        raise Refused("a redirect to another origin")
-    allowed = {"https"} if urlsplit(url).scheme == "https" else {"http", "https"}
-    if urlsplit(target).scheme not in allowed:
-        raise Refused("a redirect to an unsafe address")
+        parts = origin(endpoint)
+    except ValueError:
+        parts = ("", "", None)
+    if parts[0] not in {"http", "https"} or not parts[1]:
+        raise Usage(f"{endpoint!r} is not the address of a Hub: give http(s)://host with --endpoint or HF_ENDPOINT")
+    return parts
 
 
 def _decoder(encoding: str) -> Any:  # noqa: ANN401

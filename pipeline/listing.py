@@ -171,8 +171,12 @@ def read_json(body: bytes) -> Any:  # noqa: ANN401
 def _next(hub: Hub, url: str, following: str | None) -> str | None:
     if following is None:
         return None
-    target = urljoin(url, following)
-    if origin(target) != origin(hub.endpoint):
+    try:
+        target = urljoin(url, following)
+        elsewhere = origin(target) != origin(hub.endpoint)
+    except ValueError:
+        elsewhere = True
+    if elsewhere:
         raise Upstream("the Hub's listing goes on at another address, which was not followed; check --endpoint")
     return target
 

@@ -55,14 +55,11 @@ class Quota:
         return self._windows.setdefault(self._policy.get(kind, kind), Window())
 
     async def enter(self, kind: str) -> None:
-        """Wait until a request of this kind may be sent."""
+        """Wait until a request of this kind may be sent, and count it."""
         while (wait := self._window(kind).wait(time.monotonic())) > 0:
             wait = min(wait, self.longest_wait) + random.uniform(0, 0.05 + wait / 50)  # noqa: S311
             self.waited_seconds += wait
             await asyncio.sleep(wait)
-
-    def took(self, kind: str) -> None:
-        """Count a request that is being sent."""
         window = self._window(kind)
         if window.remaining is not None:
             window.remaining -= 1
@@ -76,9 +73,9 @@ class Quota:
 
     def _remember(self, window: Window, told: Told) -> None:
         now = time.monotonic()
-        same = window.remaining is not None and now < window.resets_at
+        known = window.remaining if now < window.resets_at else None
         # Answers overtake each other: within a window only the smallest count is new.
-        window.remaining = min(told.remaining, window.remaining) if same and window.remaining else told.remaining
+        window.remaining = told.remaining if known is None else min(told.remaining, known)
         window.resets_at = now + min(told.reset_seconds, self.longest_wait)
 
     def granted(self, kind: str) -> None:

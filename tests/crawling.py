@@ -1,0 +1,50 @@
+"""What the tests of the crawl share: short limits, a way to crawl a loopback Hub, and child processes that do."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hub_server import HubServer
+from pipeline import crawl
+from pipeline.hub import Limits
+from pipeline.listing import Selection
+
+FAST = Limits(deadline=3.0, attempt=1.0, silence=0.4, contact=1.0, backoff=0.01, longest_wait=0.15, refusals=3, workers=8)
+CHILDREN = multiprocessing.get_context("forkserver")
+CHILDREN.set_forkserver_preload(["crawling"])
+
+
+def crawled(
+    home: Path, hub: HubServer | str, selection: Selection | None = None, *, finish: bool = True, **options: Any
+) -> tuple[dict[str, crawl.Crawled], crawl.CrawlSummary]:
+    """Crawl to the end and return the records by name, with the summary."""
+    endpoint = hub if isinstance(hub, str) else hub.endpoint
+    limits = replace(FAST, **options.pop("limits", {}))
+    with crawl.run(home, endpoint, selection or Selection(), limits=limits, **options) as result:
+        records = {record.repo_id: record for record in result.records()}
+        if finish:
+            result.finish()
+    assert sum(result.summary.outcomes.values()) == result.summary.listed + result.summary.vanished == len(records)
+    return records, result.summary
+
+
+def facts(records: dict[str, crawl.Crawled]) -> list[tuple[Any, ...]]:
+    """The records as rows, for comparing two crawls."""
+    return [(r.repo_id, r.outcome, r.revision, r.raw, r.listing, r.as_of) for r in records.values()]
+
+
+def _child(home: Path, endpoint: str, failpoint: str | None) -> None:
+    if failpoint is not None:
+        os.environ["ATLAS_FAILPOINT"] = failpoint
+    crawled(home, endpoint)
+
+
+def start_crawl(home: Path, hub: HubServer, failpoint: str | None = None) -> Any:
+    """A crawl in a process of its own, to be killed."""
+    process = CHILDREN.Process(target=_child, args=(home, hub.endpoint, failpoint))
+    process.start()
+    return process
