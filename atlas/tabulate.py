@@ -92,11 +92,11 @@ def parameter_rows(model: Model) -> list[Row]:
 
 
 def state_rows(model: Model) -> list[Row]:
-    """One row per state of each slot; `width_bytes` is the family's own, else 2."""
+    """One row per state of each slot; `width_bytes` is the family's own; null where the deployer chooses."""
     return [
         {
             "run": n, "slot": slot, "part": p.kind, "repeats": repeats, "kind": s.kind, "elements": s.elements, "stride": s.stride,
-            "window": s.window, "width_bytes": CACHE_WIDTH if s.width is None else s.width,
+            "window": s.window, "width_bytes": s.width,
         }
         for n, slot, repeats, p in _parts(model)
         for s in p.states

@@ -138,6 +138,10 @@ def _listed(words: type[Origin] | type[Component]) -> str:
     return ", ".join(f"'{w}'" for w in words)
 
 
+_APART_COLUMNS = {f"params_{c}" for c in APART}
+_NOT_DERIVED = " AND (d.{column} IS NOT NULL OR f.folded > 0)"
+"""Weights beside the language model may be unknown: null, and then no row of `parameters` either."""
+
 _APART = ", ".join(f"'{c}'" for c in sorted(APART))
 _SUMS: dict[str, str] = {
     "params_total": f"sum(repeats * stored * elements) FILTER (component NOT IN ({_APART}))",
@@ -151,7 +155,7 @@ _SUMS: dict[str, str] = {
 
 def _parameters() -> Iterator[Rule]:
     for column, fold in _SUMS.items():
-        yield _fold_rule(column, f"coalesce({fold}, 0)", "parameters")
+        yield _fold_rule(column, f"coalesce({fold}, 0)", "parameters", nothing=_NOT_DERIVED if column in _APART_COLUMNS else "")
     parts = " + ".join(f"params_{c}" for c in SUMMED)
     yield _design_rule("the components sum to params_total exactly", f"params_total IS DISTINCT FROM {parts}")
     shares = " + ".join(f"share_{c}" for c in SUMMED)
@@ -172,7 +176,7 @@ def _parameters() -> Iterator[Rule]:
     )
 
 
-def _fold_rule(column: str, fold: str, table: str) -> Rule:
+def _fold_rule(column: str, fold: str, table: str, nothing: str = "") -> Rule:
     query = (
         f"SELECT d.design_id || ': {column} is ' || coalesce(d.{column}::VARCHAR, 'null') || ', {table} give ' ||"
         f" coalesce(f.folded::VARCHAR, 'null')"
@@ -180,7 +184,7 @@ def _fold_rule(column: str, fold: str, table: str) -> Rule:
         f" WHERE (d.{column} IS NULL) <> (f.folded IS NULL) OR abs(d.{column} - f.folded) > 1e-9 * abs(f.folded)"
     )
     if column.startswith("params"):  # whole numbers agree exactly
-        query = query.rsplit(" WHERE ", 1)[0] + f" WHERE d.{column} IS DISTINCT FROM f.folded"
+        query = query.rsplit(" WHERE ", 1)[0] + f" WHERE d.{column} IS DISTINCT FROM f.folded{nothing.format(column=column)}"
     return Rule("designs", f"{column} equals the sum over {table}", query)
 
 

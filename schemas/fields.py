@@ -201,7 +201,7 @@ COST: tuple[Field, ...] = (
 
 BEYOND: tuple[Field, ...] = (
     count("n_mtp_layers", "Multi-token-prediction or draft layers in the checkpoint.", "layers"),
-    flag("has_towers", "Whether the checkpoint holds vision or audio towers."),
+    flag("has_towers", "Whether the checkpoint holds vision or audio towers.")._replace(home="configs"),
     Field("tp_degrees", "words", "For tensor-parallel degrees 2, 4, 8, 16: whether heads and widths divide."),
 )
 

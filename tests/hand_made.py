@@ -103,7 +103,7 @@ _ROWS: dict[str, list[dict[str, Any]]] = {
     "models": [
         _model("org/A-8B", A, downloads=100, created_at=dt.datetime(2026, 1, 2, 3, 4, 5), tags=["a", "b"]),
         _model("org/A-8B-Instruct", A2),
-        _model("org/Bamba", B, safetensors_by_dtype=[{"key": "BF16", "value": 56}], safetensors_total=56),
+        _model("org/Bamba", B, hub_params_by_dtype=[{"key": "BF16", "value": 56}], hub_params_total=56),
         _model("other/bad", BAD, "malformed"),
         _model("other/gated", None, "gated"),
     ],
@@ -138,7 +138,7 @@ _ROWS: dict[str, list[dict[str, Any]]] = {
     ],
     "refusals": [{"config_id": BAD, "kind": "not_json", "reason": "not JSON: 'utf-8' codec can't decode byte 0xff"}],
     "features": [{"config_id": A, "feature": "gqa"}, {"config_id": A2, "feature": "gqa"}],
-    "reported": [{"repo_id": "org/A-8B", "fact": "parameters", "value": "308", "unit": "weights", "source": "Paper", "url": "https://x"}],
+    "reported": [{"repo_id": "org/A-8B", "fact": "parameters", "value": "308", "unit": "weights", "citation": "Paper, table 1"}],
     "checks": [{"repo_id": "org/Bamba", "kind": "safetensors_total", "expected": 56, "derived": 56, "result": "exact"}],
     "disagreements": [{"repo_id": "org/A-8B", "field": "kv_bytes_128k", "tool": "other 1.0", "theirs": "0", "ours": "1056768"}],
     "measurements": [

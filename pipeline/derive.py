@@ -1,0 +1,229 @@
+"""From what a refresh found to the tables of a snapshot: each distinct text is derived once, each distinct design tabulated once.
+
+Rows gather in columns and become frames a few thousand at a time, so memory grows with what is new and not with what is repeated.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, Protocol
+
+import msgspec
+import polars as pl
+
+from atlas import tabulate
+from atlas.config import MAX_BYTES
+from atlas.fingerprint import Fingerprint
+from atlas.interpret import Derived, derive
+from pipeline.columns import Columns, utf8
+from pipeline.errors import Invalid
+from schemas.fields import at_home
+from schemas.registry import CONFIGS, CONTENT, DESIGNS, FEATURES, LAYERS, MODELS, PARAMETERS, REFUSALS, STATES, TABLES
+from schemas.vocabulary import Outcome, RefusalKind
+
+LISTING = MODELS.columns[MODELS.columns.index("detail") + 1 : MODELS.columns.index("config_id")]
+"""Facts of a listing that become columns of `models`."""
+
+UNREADABLE = {
+    RefusalKind.NOT_JSON: Outcome.MALFORMED,
+    RefusalKind.NOT_AN_OBJECT: Outcome.MALFORMED,
+    RefusalKind.TOO_DEEP: Outcome.MALFORMED,
+    RefusalKind.TOO_LARGE: Outcome.TOO_LARGE,
+}
+"""Refusals that say something of the file rather than of the architecture."""
+
+_FIELDS = Fingerprint.__struct_fields__
+_CONFIG_FIELDS = tuple(f.name for f in at_home("configs"))
+_DESIGN_FIELDS = DESIGNS.columns
+_of_config = itemgetter(*map(_FIELDS.index, _CONFIG_FIELDS))
+_of_design = itemgetter(*map(_FIELDS.index, _DESIGN_FIELDS))
+
+
+class Found(Protocol):
+    """One repository as a refresh found it; `pipeline.crawl.Crawled` is one.
+
+    `raw` is its config, or None where none was ever read; `as_of` the day that config was last seen to be current; `listing` what
+    the Hub says of it, by the names in `LISTING`.
+    """
+
+    @property
+    def repo_id(self) -> str: ...
+    @property
+    def outcome(self) -> str: ...
+    @property
+    def revision(self) -> str | None: ...
+    @property
+    def raw(self) -> bytes | None: ...
+    @property
+    def listing(self) -> Mapping[str, Any]: ...
+    @property
+    def as_of(self) -> dt.date | None: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def detail(self) -> str | None: ...
+
+
+class Input(msgspec.Struct, frozen=True):
+    """A repository found elsewhere than on the Hub."""
+
+    repo_id: str
+    raw: bytes | None
+    source: str
+    as_of: dt.date | None
+    outcome: str = Outcome.OK.value
+    revision: str | None = None
+    listing: Mapping[str, Any] = {}
+    detail: str | None = None
+
+
+def tables(
+    found: Iterable[Found],
+    *,
+    extra: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    tick: Callable[[], object] | None = None,
+) -> dict[str, pl.DataFrame]:
+    """The tables of a snapshot. The same repository found twice is one row: give the catalogue's models before the crawled ones.
+
+    `extra` holds rows of reported, checks, disagreements and measurements; `tick` is called once per repository.
+
+    Raises:
+        Invalid: two configs have one design_id but different designs, which would be an error of ours.
+    """
+    gatherer = _Gatherer()
+    for one in found:
+        gatherer.add(one)
+        if tick:
+            tick()
+    return gatherer.finish(extra or {})
+
+
+class _Gatherer:
+    """Rows on their way to frames."""
+
+    def __init__(self) -> None:
+        self.models: dict[str, tuple[Any, ...]] = {}
+        self.outcomes: dict[str, Outcome | None] = {}
+        self.designs: dict[str, tuple[Any, ...]] = {}
+        self.columns = {t.name: Columns(t) for t in CONTENT}
+
+    def add(self, one: Found) -> None:
+        config = None if one.raw is None else self._config(one.raw)
+        unreadable = self.outcomes[config] if config and one.outcome == Outcome.OK else None
+        old = self.models.get(one.repo_id)
+        about = (config, one.as_of, one.source)
+        revision = one.revision
+        if config is None and old is not None and old[-3] is not None:  # what cannot be read now keeps the config it had
+            about, revision = old[-3:], old[2]
+        listed = tuple(_listed(name, one.listing.get(name)) for name in LISTING)
+        self.models[one.repo_id] = (one.repo_id, str(unreadable or one.outcome), revision, one.detail, *listed, *about)
+
+    def _config(self, raw: bytes) -> str:
+        config_id = hashlib.sha256(raw).hexdigest()
+        if config_id not in self.outcomes:
+            derived = derive(raw)
+            kind = derived.fingerprint.refusal_kind
+            self.outcomes[config_id] = UNREADABLE.get(RefusalKind(kind)) if kind else None
+            self._derived(config_id, raw, derived)
+        return config_id
+
+    def _derived(self, config_id: str, raw: bytes, derived: Derived) -> None:
+        row = msgspec.structs.astuple(derived.fingerprint)
+        text, blob = _kept(raw)
+        evidence = [(e.field, _json(e.value), str(e.origin), e.source) for e in derived.evidence]
+        self.columns["configs"].add((config_id, text, blob, len(raw), *_of_config(row), evidence, list(derived.unread)))
+        for feature in dict.fromkeys(derived.features):
+            self.columns["features"].add((config_id, feature))
+        if derived.model is None:
+            self.columns["refusals"].add((config_id, derived.fingerprint.refusal_kind, derived.fingerprint.refusal_reason))
+        else:
+            self._design(derived, _of_design(row))
+
+    def _design(self, derived: Derived, row: tuple[Any, ...]) -> None:
+        design_id = row[0]
+        known = self.designs.setdefault(design_id, row)
+        if known is row:
+            self._tabulate(design_id, derived.model)
+        elif known != row:
+            differing = [f"{n} ({a} and {b})" for n, a, b in zip(_DESIGN_FIELDS, known, row, strict=True) if a != b]
+            raise Invalid(f"design {design_id} would have two values of {', '.join(differing)}: the digest misses something")
+
+    def _tabulate(self, design_id: str, model: Any) -> None:  # noqa: ANN401 - a Model, never None here
+        for row in tabulate.layer_rows(model):
+            self.columns["layers"].add((design_id, *_layer(row)))
+        for name, rows in (("parameters", tabulate.parameter_rows(model)), ("states", tabulate.state_rows(model))):
+            _add_numbered(self.columns[name], design_id, rows)
+
+    def finish(self, extra: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, pl.DataFrame]:
+        for row in self.models.values():
+            self.columns["models"].add(row)
+        for row in self.designs.values():
+            self.columns["designs"].add(row)
+        for name, rows in extra.items():
+            for row in rows:
+                self.columns[name].add(tuple(row.get(c) for c in TABLES[name].columns))
+        return _without_orphans({name: columns.frame() for name, columns in self.columns.items()})
+
+
+_layer = itemgetter(*LAYERS.columns[1:])
+_parameter = itemgetter(*(c for c in PARAMETERS.columns if c not in ("design_id", "ordinal")))
+_state = itemgetter(*(c for c in STATES.columns if c not in ("design_id", "ordinal")))
+
+
+def _add_numbered(columns: Columns, design_id: str, rows: list[dict[str, Any]]) -> None:
+    """Add rows of one design, numbered within each layer."""
+    values = _parameter if columns.table is PARAMETERS else _state
+    place, ordinal = (None, None), 0
+    for row in rows:
+        ordinal = ordinal + 1 if place == (row["run"], row["slot"]) else 0
+        place = (row["run"], row["slot"])
+        run, slot, *rest = values(row)
+        columns.add((design_id, run, slot, ordinal, *rest))
+
+
+def _kept(raw: bytes) -> tuple[str | None, bytes | None]:
+    """The text as it is stored: as text, as bytes where it is not UTF-8, not at all where it is too large."""
+    if len(raw) > MAX_BYTES:
+        return None, None
+    try:
+        return raw.decode(), None
+    except UnicodeDecodeError:
+        return None, raw
+
+
+def _json(value: object) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        return msgspec.json.encode(utf8(value)).decode()
+
+
+def _listed(name: str, value: Any) -> Any:  # noqa: ANN401 - whatever a listing says
+    if name in ("created_at", "last_modified") and isinstance(value, str):
+        return _moment(value)
+    return str(value).lower() if isinstance(value, bool) and name == "gated" else value
+
+
+def _moment(text: str) -> dt.datetime | None:
+    """A listed time as UTC without zone; null where it is not one."""
+    try:
+        moment = dt.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment.astimezone(dt.UTC).replace(tzinfo=None) if moment.tzinfo else moment
+
+
+def _without_orphans(made: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Drop what belonged only to configs that a later one of the same repository replaced."""
+    used = made[MODELS.name].select("config_id").drop_nulls().unique()
+    if used.height == made[CONFIGS.name].height:
+        return made
+    for table in (CONFIGS, REFUSALS, FEATURES):
+        made[table.name] = made[table.name].join(used, on="config_id", how="semi")
+    designs = made[CONFIGS.name].select("design_id").drop_nulls().unique()
+    for table in (DESIGNS, LAYERS, PARAMETERS, STATES):
+        made[table.name] = made[table.name].join(designs, on="design_id", how="semi")
+    return made
