@@ -20,8 +20,7 @@ from typing import Annotated, Any
 import typer
 import typer.main
 
-from atlas import __version__
-from pipeline import commands, text
+from pipeline import __version__, commands, text
 from pipeline.errors import AtlasError
 
 INTERRUPTED = 130

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from pipeline import __version__, cli
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -77,9 +79,15 @@ def test_the_installed_code_is_the_wheels(installed: Installed) -> None:
 
 def test_help_and_version_work_in_an_empty_folder(installed: Installed) -> None:
     """The installed command starts, and leaves the folder empty."""
-    assert installed.atlas("--version") == "atlas 0.1.0\n"
+    assert installed.atlas("--version") == f"atlas {__version__}\n"
     assert installed.atlas("--help").startswith("Usage: atlas")
     assert list(installed.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", cli.names())
+def test_every_command_is_in_the_wheel(name: str, installed: Installed) -> None:
+    """Each command of this checkout starts from the installation."""
+    assert installed.atlas(name, "--help").startswith(f"Usage: atlas {name}")
 
 
 def _is_source(path: Path) -> bool:
