@@ -1,28 +1,35 @@
 """The atlas of language-model architectures: config in, exact architecture with evidence out.
 
 >>> import atlas
->>> atlas.inspect({"model_type": "llama", "hidden_size": 4096}).verdict
-'known'
+>>> atlas.inspect({"model_type": "gpt2"}).params_total
+124439808
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from atlas.fingerprint import Evidence, Fingerprint, LayerRow
-from atlas.interpret import Derived, derive
+if TYPE_CHECKING:
+    from atlas.api import inspect
+    from atlas.fingerprint import Evidence, Fingerprint, LayerRow
+    from atlas.interpret import Derived, derive
 
+__version__ = "0.1.0"
 __all__ = ["Derived", "Evidence", "Fingerprint", "LayerRow", "derive", "inspect"]
 
+_HOMES = {
+    "inspect": "atlas.api",
+    "derive": "atlas.interpret",
+    "Derived": "atlas.interpret",
+    "Evidence": "atlas.fingerprint",
+    "Fingerprint": "atlas.fingerprint",
+    "LayerRow": "atlas.fingerprint",
+}
 
-def inspect(config: dict[str, Any] | bytes | str | Path, *, name: str | None = None) -> Fingerprint:
-    """The fingerprint of one config: a parsed object, its bytes, or the path of a file or a checkpoint folder.
 
-    Bytes are at 2 bytes an element unless a name says otherwise. A config that cannot be derived comes back with verdict "refused",
-    a `refusal_kind` and a `refusal_reason`; nothing is raised for it. Raises `OSError` where a path cannot be read.
-    """
-    if isinstance(config, str | Path):
-        path = Path(config)
-        config = (path / "config.json" if path.is_dir() else path).read_bytes()
-    return derive(config, name=name).fingerprint
+def __getattr__(name: str) -> object:
+    """Import what is asked for, when it is asked for: `atlas --help` needs none of it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'atlas' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

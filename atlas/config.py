@@ -35,7 +35,7 @@ def load(data: bytes) -> Raw:
     become floats that no reader of a count accepts, so that they harm only the key they stand in.
     """
     if len(data) > MAX_BYTES:
-        raise Refused(RefusalKind.TOO_LARGE, f"the config has {len(data):,} bytes; at most {MAX_BYTES:,} are read")
+        raise Refused(RefusalKind.TOO_LARGE, f"the config is larger than the {MAX_BYTES:,} bytes that are read")
     try:
         parsed = orjson.loads(data)
     except orjson.JSONDecodeError as error:

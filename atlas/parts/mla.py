@@ -27,6 +27,7 @@ class Mla(NamedTuple):
     rope: int
     v_head_dim: int
     bias: bool = False
+    position: str = "rope"
 
 
 @lru_cache(maxsize=4096)
@@ -35,8 +36,8 @@ def mla(s: Mla) -> Part:
     held = s.kv_rank + s.rope
     read = Read(2 * s.heads * (held + s.kv_rank), held)
     info = Mixing(
-        Mixer.FULL_ATTENTION, "mla", AttentionKind.MLA, s.heads, None, s.nope + s.rope, s.v_head_dim, None, "rope", s.rope,
-        "latent", s.bias,
+        Mixer.FULL_ATTENTION, "mla", AttentionKind.MLA, s.heads, None, s.nope + s.rope, s.v_head_dim, None, s.position,
+        s.rope if s.position == "rope" else None, "latent", s.bias,
     )  # fmt: skip
     return part("attention.mla", weights(s), (State("kv", held),), (read,), info)
 
@@ -69,7 +70,7 @@ def scalars(v: View) -> Mla:
     v.config.read.update(("num_key_value_heads", "head_dim"))
     return Mla(
         v.count("hidden_size"), v.count("num_attention_heads"), v.opt_count("q_lora_rank"), v.count("kv_lora_rank"),
-        v.count("qk_nope_head_dim"), v.count("qk_rope_head_dim"), v.count("v_head_dim"), v.flag("qkv_bias"),
+        v.count("qk_nope_head_dim"), v.count("qk_rope_head_dim"), v.count("v_head_dim"), v.flag("qkv_bias"), v.text("position"),
     )  # fmt: skip
 
 

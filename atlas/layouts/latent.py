@@ -1,0 +1,109 @@
+"""Layers of the DeepSeek line and its relatives: latent attention, shared indexers, delta-rule layers, dense layers first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from atlas.config import Config
+from atlas.layouts.common import Words, listed, n_layers
+from atlas.refusal import bad_value, contradiction
+
+
+def mlp_types(c: Config) -> Words:
+    """The config's mlp_layer_types; where it has none, the first `first_k_dense_replace` layers dense and the others sparse.
+
+    A list of zeros and ones under moe_layer_freq says the same, 1 for experts (MiMo).
+    """
+    if c.opt("mlp_layer_types") is not None:
+        return listed(c, "mlp_layer_types", c.rules.ffns)
+    n, flags = n_layers(c), c.opt("moe_layer_freq")
+    if isinstance(flags, list):
+        return _flags("moe_layer_freq", flags, n, ("dense", "sparse"))  # pyright: ignore[reportUnknownArgumentType]
+    if flags not in (None, 1):
+        raise bad_value("moe_layer_freq", flags, "1 or a list with one 0 or 1 per layer")
+    first = min(c.size("first_k_dense_replace"), n)
+    c.derived("mlp_layer_types", f"{first} dense, {n - first} sparse", "the first first_k_dense_replace layers are dense")
+    return ("dense",) * first + ("sparse",) * (n - first)
+
+
+def _flags(field: str, flags: list[Any], n: int, words: tuple[str, str]) -> Words:
+    """One word per 0 or 1."""
+    if len(flags) != n:
+        raise contradiction(f"{field} has {len(flags)} entries for {n} layers")
+    wrong = next((f for f in flags if f not in (0, 1)), None)
+    if wrong is not None:
+        raise bad_value(field, wrong, "0 or 1")
+    return tuple(words[int(f)] for f in flags)
+
+
+def latent_or_heads(c: Config) -> Words:
+    """Latent attention where a latent rank is stated and `use_mla` is not false; else plain heads (DeepSeek-VL2 tiny)."""
+    rank, latent = c.opt("kv_lora_rank"), c.opt("use_mla") is not False
+    if latent and rank is None:
+        raise contradiction("latent attention, but kv_lora_rank is null")
+    c.derived("attention", "mla" if latent else "heads", "use_mla is false: no latent" if not latent else f"kv_lora_rank is {rank}")
+    return ("mla" if latent else "heads",) * n_layers(c)
+
+
+INDEXERS = {"F": "full", "S": "shared", "full": "full", "shared": "shared"}
+
+
+def indexer_types(c: Config) -> Words:
+    """Which layers own an indexer and which take an earlier layer's choice (GLM-5): a list, a pattern, or a period with an offset."""
+    n = n_layers(c)
+    stated = c.opt("indexer_types")
+    stated = c.opt("index_topk_pattern") if stated is None else stated
+    if stated is None:
+        every, offset = max(c.size("index_topk_freq"), 1), c.size("index_skip_topk_offset")
+        words = tuple("full" if max(i - offset + 1, 0) % every == 0 else "shared" for i in range(n))
+        c.derived("indexer_types", f"{words.count('full')} of {n} own", f"own where max(i - {offset} + 1, 0) is a multiple of {every}")
+    else:
+        words = _indexers(stated, n)
+    if words[0] == "shared":
+        raise contradiction("the first layer shares an indexer, but no layer comes before it")
+    return words
+
+
+def _indexers(stated: Any, n: int) -> Words:
+    if not isinstance(stated, list | str) or len(stated) != n:  # pyright: ignore[reportUnknownArgumentType]
+        raise bad_value("indexer_types", stated, f"one entry for each of the {n} layers")
+    unknown = next((w for w in stated if not isinstance(w, str) or w not in INDEXERS), None)  # pyright: ignore[reportUnknownVariableType]
+    if unknown is not None:
+        raise bad_value("indexer_types", unknown, "full or shared")
+    return tuple(INDEXERS[w] for w in stated)  # pyright: ignore[reportUnknownVariableType]
+
+
+def kimi_linear(c: Config) -> Words:
+    """Delta-rule and full layers: layer_types, else two lists of layer numbers that begin with 1, else layers 4, 8, 12, ... full."""
+    if c.opt("layer_types") is not None:
+        return listed(c, "layer_types", c.rules.mixers)
+    n, full, linear = n_layers(c), c.opt("full_attn_layers"), c.opt("kda_layers")
+    if full is None or linear is None:
+        c.derived("layer_types", "every 4th full", "layer i > 0 is full where i is a multiple of 4, counted from 0")
+        return tuple("full_attention" if i and i % 4 == 0 else "linear_attention" for i in range(n))
+    if not isinstance(full, list) or not isinstance(linear, list) or sorted(full + linear, key=str) != sorted(range(1, n + 1), key=str):
+        raise contradiction(f"full_attn_layers and kda_layers do not name each of the layers 1 to {n} once")
+    return tuple("full_attention" if i in full else "linear_attention" for i in range(1, n + 1))
+
+
+def mimo(c: Config) -> Words:
+    """Full and windowed layers: layer_types, else hybrid_layer_pattern (1 is windowed), else full at 0 and at every 6th."""
+    _mimo_window(c)
+    if c.opt("layer_types") is not None:
+        return listed(c, "layer_types", c.rules.mixers)
+    n, pattern = n_layers(c), c.opt("hybrid_layer_pattern")
+    if pattern is None:
+        c.derived("layer_types", "layer 0 and every 6th full", "layer i is full where i is 0 or i + 1 is a multiple of 6")
+        return tuple("sliding_attention" if i and (i + 1) % 6 else "full_attention" for i in range(n))
+    if not isinstance(pattern, list):
+        raise bad_value("hybrid_layer_pattern", pattern, "a list")
+    return _flags("hybrid_layer_pattern", pattern, n, ("full_attention", "sliding_attention"))  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _mimo_window(c: Config) -> None:
+    """`sliding_window_size` counts the tokens before the current one; the window counts that one too."""
+    before = c.opt_count("sliding_window_size")
+    if before is None:
+        c.derived("window", c.count("sliding_window"), "sliding_window")
+    else:
+        c.derived("window", before + 1, f"sliding_window_size + 1 = {before} + 1: the current token counts too")

@@ -1,0 +1,52 @@
+"""Kimi Delta Attention: a delta rule whose decay is one number per channel, from a low-rank gate.
+
+Kimi Linear (arXiv 2510.26692), section 3. State per head: a square of the head's width, in fp32.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from atlas.config import View
+from atlas.parts.recurrent import reads, states
+from atlas.structure import Mixing, Part, Tensor, part
+from schemas.vocabulary import Component, Mixer, Role
+
+R = Component.RECURRENT
+
+
+class Kda(NamedTuple):
+    """Scalars of one mixer: `heads` of `width`, a convolution over `kernel` columns."""
+
+    d: int
+    heads: int
+    width: int
+    kernel: int
+
+
+@lru_cache(maxsize=4096)
+def kda(s: Kda) -> Part:
+    """A mixer of these scalars; one step costs 8 FLOPs per state element (decay, recall, correct, read)."""
+    inner = s.heads * s.width
+    made = [Tensor(f"self_attn.{x}_proj.weight", (inner, s.d), R) for x in "qkv"]
+    made += [
+        Tensor("self_attn.conv1d.weight", (3 * inner, 1, s.kernel), R),
+        Tensor("self_attn.f_a_proj.weight", (s.width, s.d), R),
+        Tensor("self_attn.f_b_proj.weight", (inner, s.width), R),
+        Tensor("self_attn.b_proj.weight", (s.heads, s.d), R),
+        Tensor("self_attn.g_a_proj.weight", (s.width, s.d), R),
+        Tensor("self_attn.g_b_proj.weight", (inner, s.width), R),
+        Tensor("self_attn.A_log", (s.heads,), R, Role.VECTOR),
+        Tensor("self_attn.dt_bias", (inner,), R, Role.VECTOR),
+        Tensor("self_attn.o_norm.weight", (s.width,), R, Role.VECTOR),
+        Tensor("self_attn.o_proj.weight", (s.d, inner), R),
+    ]
+    size = inner * s.width
+    kept = states(3 * inner, s.kernel, size)
+    return part("linear.kda", made, kept, reads(kept, 8 * size), Mixing(Mixer.LINEAR_ATTENTION, "kda"))
+
+
+def read_kda(v: View) -> Part:
+    """A mixer as the config states it."""
+    return kda(Kda(v.count("hidden_size"), v.count("linear_num_heads"), v.count("linear_head_dim"), v.count("linear_conv_kernel_dim")))
