@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipeline.catalogue import UNITS, Fact, dated, load, read_rows
+from pipeline.catalogue import UNITS, Content, Fact, dated, load, read_rows
 from pipeline.errors import Corrupt
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ EXEMPLARS = [
     "Qwen/Qwen3-235B-A22B",
     "Qwen/Qwen3-32B",
     "Qwen/Qwen3-Next-80B-A3B-Instruct",
+    "HuggingFaceTB/SmolLM2-135M",
+    "ai21labs/AI21-Jamba-Mini-1.5",
     "allenai/OLMo-2-1124-7B",
     "deepseek-ai/DeepSeek-V3",
     "deepseek-ai/DeepSeek-V3.2",
@@ -33,8 +35,15 @@ EXEMPLARS = [
     "mistralai/Mixtral-8x7B-v0.1",
     "moonshotai/Kimi-K2-Instruct",
     "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16",
+    "nvidia/Qwen3-32B-NVFP4",
+    "openai-community/gpt2-xl",
     "openai/gpt-oss-120b",
+    "state-spaces/mamba-2.8b-hf",
+    "tiiuae/Falcon-H1-0.5B-Base",
     "tiiuae/falcon-7b",
+    "Qwen/Qwen3-32B-FP8",
+    "Qwen/Qwen3-VL-8B-Instruct",
+    "Qwen/Qwen3.5-397B-A17B",
 ]
 """The models that guide.md's curriculum names."""
 
@@ -105,6 +114,25 @@ def test_config_text_is_canonical_and_stable() -> None:
         plain = json.dumps(entry.config, sort_keys=True, allow_nan=False)
         assert json.dumps(json.loads(entry.raw)) == plain, entry.repo
         assert entry.raw == entry.raw.strip(), entry.repo
+
+
+def test_an_expected_total_says_where_it_was_published_and_what_it_counts() -> None:
+    """A total has a source; one that counts packed bytes is no count of weights and holds nothing else."""
+    for entry in load():
+        if entry.expect is None:
+            continue
+        assert entry.expect.source, entry.repo
+        assert entry.expect.params_total > 0, entry.repo
+        holds = set(entry.expect.holds)
+        assert not holds or Content.LANGUAGE_MODEL in holds or holds == {Content.PACKED}, entry.repo
+
+
+def test_the_catalogue_is_broad() -> None:
+    """At least 150 models stand in it, of at least 50 model types, most with an expected total."""
+    entries = load()
+    assert len(entries) >= 150
+    assert len({entry.config["model_type"] for entry in entries}) >= 50
+    assert sum(entry.expect is not None for entry in entries) >= 100
 
 
 @pytest.mark.parametrize("repo", EXEMPLARS)

@@ -44,6 +44,7 @@ class Content(StrEnum):
     LANGUAGE_MODEL = "language_model"  # params_total of the contract: tied weights once, router correction biases in
     TOWERS = "towers"  # vision or audio encoders and their projectors
     MTP = "mtp"  # multi-token-prediction layers
+    MTP_TABLES = "mtp_tables"  # their own copies of the embedding and the output head
     BUFFERS = "buffers"  # persistent buffers other than correction biases
     TIED_HEAD = "tied_head"  # the output head stored although it equals the embedding
     SCALES = "scales"  # quantization scales
