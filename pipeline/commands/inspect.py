@@ -1,0 +1,74 @@
+"""`atlas inspect`: a local config, checkpoint folder or folder of configs, without a snapshot."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pipeline.options import Json
+
+if TYPE_CHECKING:
+    from atlas.interpret import Derived
+
+
+def run(
+    path: Annotated[str, typer.Argument(help="A config.json, a checkpoint folder, a folder of configs, or - for stdin.")],
+    json: Json = False,
+    jsonl: Annotated[bool, typer.Option("--jsonl", help="One JSON object per config, bad ones too, in file-name order.")] = False,
+    layers: Annotated[bool, typer.Option("--layers", help="Every layer.")] = False,
+    evidence: Annotated[bool, typer.Option("--evidence", help="Where every value comes from.")] = False,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A what-if beside the original; repeatable, dots reach into objects.")
+    ] = None,
+) -> None:
+    """Work out an architecture from a config alone: weights, cache, cost, each with its evidence.
+
+    A config that cannot be derived is refused with a reason, and the exit code is 3; with --jsonl, or for a folder, refusals are
+    lines like any other. With --set, --json gives the what-if, and the original beside it under "original".
+    """
+    from pipeline import inspection
+
+    models = inspection.models(path)
+    if jsonl:
+        for name, raw in models:
+            _line(inspection.as_object(inspection.derived(raw, name, changes), layers=layers, evidence=evidence))
+        return
+    found = [(name, raw, inspection.derived(raw, name, changes)) for name, raw in models]
+    several = path != "-" and inspection.is_several(Path(path))
+    if json:
+        objects = [_beside(d, name, raw, changes, layers=layers, evidence=evidence) for name, raw, d in found]
+        _line(objects if several else objects[0])
+    elif several:
+        _print(inspection.summary([d for *_, d in found]))
+    else:
+        _print(inspection.sheet_of(*found[0], changes, layers=layers, evidence=evidence))
+    if not several and found[0][2].model is None:
+        raise typer.Exit(3)
+
+
+def _beside(d: Derived, name: str, raw: bytes, changes: list[str] | None, **which: bool) -> dict[str, Any]:
+    from pipeline import inspection
+
+    made = inspection.as_object(d, **which)
+    if changes:
+        made["original"] = inspection.as_object(inspection.derived(raw, name, None), **which)
+    return made
+
+
+def _line(value: object) -> None:
+    from pipeline.inspection import encoded
+
+    sys.stdout.write(encoded(value) + "\n")
+
+
+def _print(lines: Any) -> None:
+    from rich.console import Console
+
+    from pipeline.sheet import styled
+
+    console = Console(width=None if sys.stdout.isatty() else 80, highlight=False, soft_wrap=True)
+    for line in styled(lines):
+        console.print(line)

@@ -1,0 +1,273 @@
+"""One model as a sheet for people: identity, three ledgers, the layer strip, what was assumed, what was not read.
+
+Made for a terminal of 80 columns; `lines` gives styled text, `plain` the same without style. Byte sizes are logical sizes of one
+sequence, without pages, padding or an engine's reserve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import humanize
+
+from atlas.fingerprint import Fingerprint, LayerRow
+from atlas.interpret import Derived
+from atlas.tabulate import layers_expanded
+from pipeline.text import shorten, terminal
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+WIDTH = 80
+Line = list[tuple[str, str]]  # pieces of text with the style each is shown in
+HEAD, DIM, STRONG, BAR, WARN = "bold cyan", "dim", "bold", "cyan", "yellow"
+COMPONENTS = {
+    "embedding": "embedding", "unembedding": "unembedding", "attention": "attention", "recurrent": "recurrent mixers",
+    "ffn_dense": "dense feed-forward", "experts_routed": "routed experts", "experts_shared": "shared experts", "router": "router",
+    "norm": "norms", "other": "other",
+}  # fmt: skip
+
+
+def binary(n: float) -> str:
+    """Bytes in powers of 1,024."""
+    return humanize.naturalsize(n, binary=True, format="%.1f").replace(".0 ", " ")
+
+
+def scaled(n: float) -> str:
+    """A count with K, M, B or T."""
+    for size, unit in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K")):
+        if abs(n) >= size:
+            return f"{n / size:.3g}{unit}" if abs(n) / size < 999.5 else f"{n / size:.0f}{unit}"
+    return f"{n:g}"
+
+
+def sheet(derived: Derived, *, layers: bool = False, evidence: bool = False) -> Iterator[Line]:
+    """Every line of a model's sheet."""
+    f = derived.fingerprint
+    yield from _identity(f)
+    if derived.model is None:
+        yield from _refusal(f)
+        return
+    yield from _shape(f)
+    yield from _weights(f)
+    yield from _state(f)
+    yield from _runtime(f)
+    yield from _strip(layers_expanded(derived.model), whole=layers)
+    yield from _assumed(derived)
+    yield from _unread(derived)
+    if evidence:
+        yield from _evidence(derived)
+
+
+def plain(lines: Iterator[Line]) -> str:
+    """The sheet without style."""
+    return "\n".join("".join(text for text, _ in line).rstrip() for line in lines)
+
+
+def styled(lines: Iterator[Line]) -> Iterator[Text]:
+    """The sheet for rich."""
+    from rich.text import Text
+
+    for line in lines:
+        yield Text.assemble(*((text, style) for text, style in line))
+
+
+def title(text: str, note: str = "") -> Line:
+    """The head of a section, with a note at the right."""
+    gap = max(1, WIDTH - len(text) - len(note))
+    return [(text, HEAD), (" " * gap + note if note else "", DIM)]
+
+
+def _identity(f: Fingerprint) -> Iterator[Line]:
+    name = shorten(terminal(f.repo_id or "(unnamed)"), WIDTH - 12)
+    yield [(name, STRONG), (f"{f.verdict:>{WIDTH - len(name)}}", WARN if f.verdict != "known" else "green")]
+    parts = [f.model_type, f.architecture_class, f.design_id and f"design {f.design_id}"]
+    yield [(shorten(" · ".join(terminal(p) for p in parts if p), WIDTH), DIM)]
+    yield []
+
+
+def _refusal(f: Fingerprint) -> Iterator[Line]:
+    yield [("Refused: ", WARN), (str(f.refusal_kind), STRONG)]
+    yield from wrapped(terminal(f.refusal_reason or ""), indent=2)
+
+
+def wrapped(text: str, indent: int, style: str = "") -> Iterator[Line]:
+    """A sentence over several lines."""
+    import textwrap
+
+    for line in textwrap.wrap(text, WIDTH - indent, break_long_words=True, break_on_hyphens=False):
+        yield [(" " * indent + line, style)]
+
+
+def _shape(f: Fingerprint) -> Iterator[Line]:
+    yield [("  layers     ", DIM), (f"{f.n_layers}", STRONG), (f"  {shorten(terminal(f.layer_pattern or ''), 60)}", "")]
+    yield [("  width      ", DIM), (f"{f.d_model:,}", STRONG), (f" · vocabulary {f.vocab_size:,}{' (tied)' if f.tie_word_embeddings else ''}", "")]
+    if f.n_q_heads:
+        yield [("  attention  ", DIM), (str(f.attention_kind), STRONG), (_heads(f), "")]
+    if f.d_ff:
+        yield [("  ffn        ", DIM), (f"{f.d_ff:,}", STRONG), (_network(f), "")]
+    if f.is_moe:
+        yield [("  experts    ", DIM), (f"{f.experts_per_token} of {f.n_routed_experts}", STRONG), (_experts(f), "")]
+    yield [("  norm       ", DIM), (f"{f.norm_class}, {f.norm_placement}", "")]
+    yield []
+
+
+def _heads(f: Fingerprint) -> str:
+    heads = f", {f.n_q_heads} query heads"
+    heads += f" on {f.n_kv_heads} KV heads" if f.n_kv_heads else ""
+    width = f" of {f.head_dim}" if f.head_dim == f.v_head_dim else f" of {f.head_dim} (V {f.v_head_dim})"
+    extras = {"QK norm": f.has_qk_norm, "bias": f.has_attention_bias, "sinks": f.has_sinks, f"window {f.sliding_window}": f.sliding_window}
+    return heads + width + "".join(f", {k}" for k, v in extras.items() if v)
+
+
+def _network(f: Fingerprint) -> str:
+    return f" {f.activation}, {'gated' if f.is_gated_ffn else 'two matrices'}" + (f", in {f.n_dense_ffn_layers} layers" if f.is_moe else "")
+
+
+def _experts(f: Fingerprint) -> str:
+    shared = f" + {f.n_shared_experts} shared" if f.n_shared_experts else ""
+    return f"{shared} of {f.moe_d_ff:,} in {f.n_moe_layers} layers" if f.moe_d_ff else shared
+
+
+def _weights(f: Fingerprint) -> Iterator[Line]:
+    assert f.params_total is not None  # noqa: S101 - only derived models come here
+    yield title(f"Weights  {f.params_total:,} parameters", f"{binary(2 * f.params_total)} at bf16")
+    for key, label in COMPONENTS.items():
+        n, share = getattr(f, f"params_{key}"), getattr(f, f"share_{key}")
+        if n:
+            yield [(f"  {label:<20}", DIM), (f"{n:>20,}", ""), (_percent(share), ""), ("█" * round(28 * share), BAR)]
+    yield [("  one token uses      ", DIM), (f"{f.params_active:>20,}", ""), (f"   and multiplies by {f.params_active_compute:,}", DIM)]
+    apart = {"MTP layers": f.params_mtp, "towers": f.params_towers, "buffers": f.params_buffers}
+    for label, n in apart.items():
+        if n:
+            yield [(f"  {label:<20}", DIM), (f"{n:>20,}", ""), ("   beside the total", DIM)]
+    if f.has_towers and f.params_towers is None:
+        yield [("  vision or audio towers are in the checkpoint and not in these numbers", WARN)]
+    if f.n_mtp_layers and f.params_mtp is None:
+        yield [("  MTP layers are in the checkpoint and not in these numbers", WARN)]
+    yield []
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:>7.1f} % " if share >= 0.0005 else "   <0.1 % "
+
+
+def _state(f: Fingerprint) -> Iterator[Line]:
+    if f.kv_bytes_4k is None:
+        yield title("State of one sequence  none: an encoder keeps no cache")
+        yield []
+        return
+    yield title("State of one sequence", "logical bytes, cache at bf16")
+    label = "  each token adds" if f.kv_bytes_per_token else "  a token adds, until the windows are full"
+    grows = f.kv_bytes_per_token or f.kv_bytes_per_token_first
+    first = f.kv_bytes_per_token_first if f.kv_bytes_per_token and f.kv_bytes_per_token_first != f.kv_bytes_per_token else None
+    yield [(f"{label:<22}", DIM), (f"{grows:>18,} B", STRONG), (f"   {first:,} B until the windows are full" if first else "", DIM)]
+    if f.index_bytes_per_token:
+        yield [("  index, each token   ", DIM), (f"{f.index_bytes_per_token:>20,} B", "")]
+    if f.state_bytes_constant:
+        yield [("  of fixed size       ", DIM), (f"{f.state_bytes_constant:>18,} B", "")]
+    if f.cross_kv_bytes_per_source_token:
+        yield [("  per source token    ", DIM), (f"{f.cross_kv_bytes_per_source_token:>18,} B", "")]
+    sizes = {"4K": f.kv_bytes_4k, "32K": f.kv_bytes_32k, "128K": f.kv_bytes_128k, "1M": f.kv_bytes_1m}
+    yield [("  at  ", DIM), *((f"{k} {binary(v)}    ", "") for k, v in sizes.items() if v is not None)]
+    yield []
+
+
+def _runtime(f: Fingerprint) -> Iterator[Line]:
+    yield title("Runtime shape", "one token, one sequence")
+    looks = "" if f.attention_flops_per_token_4k is None else (
+        f"  + looking back {scaled(f.attention_flops_per_token_4k)} at 4K, {scaled(f.attention_flops_per_token_128k or 0)} at 128K"
+    )  # fmt: skip
+    yield [("  FLOPs       ", DIM), (scaled(f.flops_per_token or 0), STRONG), (looks, "")]
+    if f.decode_bytes_per_token_4k is not None and f.decode_bytes_per_token_128k is not None:
+        yield [("  decode reads", DIM), (f" {binary(f.decode_bytes_per_token_4k)} at 4K, {binary(f.decode_bytes_per_token_128k)} at 128K", "")]
+    yield [("  context     ", DIM), (_context(f), "")]
+    yield [("  tensor par. ", DIM), (" · ".join(f"{t} {v.replace('_', ' ')}" for t, v in (f.tp_degrees or {}).items()), "")]
+    stored = ", ".join(terminal(x) for x in (f.dtype, f.quant_method) if x)
+    yield [("  stored as   ", DIM), (stored or "not stated", "")]
+    yield []
+
+
+def _context(f: Fingerprint) -> str:
+    said = f"{f.max_context:,} tokens stated" if f.max_context else "not stated"
+    said += f", {f.position}" + (f" theta {f.rope_theta:,.0f}" if f.rope_theta else "")
+    if f.rope_scaling:
+        said += f", {terminal(f.rope_scaling)}" + (f" x{f.rope_factor:g}" if f.rope_factor else "")
+        said += f" from {f.native_context:,}" if f.native_context else ""
+    return shorten(said, WIDTH - 14)
+
+
+MARKS = {
+    "full_attention": "█", "sliding_attention": "▃", "chunked_attention": "▄", "sparse_attention": "▓", "compressed_attention": "▒",
+    "cross_attention": "x", "linear_attention": "~", "ssm": "≈", "conv": "c", "none": "·",
+}  # fmt: skip
+
+
+def _strip(rows: list[LayerRow], *, whole: bool) -> Iterator[Line]:
+    """One mark per layer by its mixer, then each kind of layer once (or, where asked for, every layer)."""
+    yield title("Layers", "cache per held token")
+    marks: dict[int, str] = {}
+    for r in rows:
+        marks.setdefault(r.index, MARKS[r.mixer])
+    strip = "".join(marks.values())
+    for start in range(0, len(strip), WIDTH - 4):
+        yield [("  " + strip[start : start + WIDTH - 4], BAR)]
+    kinds: dict[tuple[Any, ...], list[LayerRow]] = {}
+    for r in rows:
+        kinds.setdefault((r.index,) if whole else _same(r), []).append(r)
+    for same in kinds.values():
+        for r in same if whole else same[:1]:
+            yield from _layer(r, f"{r.index:>4} " if whole else f"{len(same):>4}x")
+    yield []
+
+
+def _layer(r: LayerRow, place: str) -> Iterator[Line]:
+    yield [(f"  {place} {MARKS[r.mixer]} ", BAR), (f"{shorten(_mixer(r), 45):<45} ", ""), (f"{r.ffn:<5}", ""), (f"{_held(r):>18}", DIM)]
+
+
+def _same(r: LayerRow) -> tuple[Any, ...]:
+    return tuple(getattr(r, k) for k in LayerRow.__struct_fields__[1:])
+
+
+def _mixer(r: LayerRow) -> str:
+    said = r.mixer.replace("_", " ")
+    if r.n_q_heads:
+        said += f", {r.attention_kind} {r.n_q_heads}" + (f"/{r.n_kv_heads}" if r.n_kv_heads else "") + f" x {r.head_dim}"
+    if r.window:
+        said += f", window {r.window}"
+    return said + (f", cache of layer {r.kv_shared_from}" if r.kv_shared_from is not None else "")
+
+
+def _held(r: LayerRow) -> str:
+    if r.state_bytes_constant and not r.kv_bytes_per_held_token:
+        return f"{r.state_bytes_constant:,} B fixed"
+    return f"{r.kv_bytes_per_held_token:,} B" if r.kv_bytes_per_held_token else ""
+
+
+def _assumed(derived: Derived) -> Iterator[Line]:
+    """Values that no key of the config states, but for the plain rules of the family."""
+    found = [e for e in derived.evidence if e.origin in ("class_default", "derived", "correction", "reported")]
+    if not found:
+        return
+    yield title("Not stated in the config", "value, origin, rule")
+    for e in found:
+        value = shorten(terminal(str(e.value)), 24)
+        yield [(f"  {shorten(terminal(e.field), 28):<28} ", ""), (f"{value:<24} ", STRONG), (f"{e.origin}", DIM)]
+        yield from wrapped(terminal(e.source), 4, DIM) if e.origin != "class_default" else ()
+    yield []
+
+
+def _unread(derived: Derived) -> Iterator[Line]:
+    if derived.unread:
+        yield title("Not read", "keys that nothing here depends on, so far as is known")
+        yield from wrapped(", ".join(terminal(k) for k in derived.unread), 2, WARN)
+        yield []
+
+
+def _evidence(derived: Derived) -> Iterator[Line]:
+    yield title("Evidence", "where every value comes from")
+    for e in derived.evidence:
+        yield [(f"  {shorten(terminal(e.field), 28):<28} ", ""), (shorten(terminal(str(e.value)), 47), STRONG)]
+        yield [(f"      {e.origin}: {shorten(terminal(e.source), 60)}", DIM)]
+    yield []
