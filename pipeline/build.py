@@ -41,7 +41,7 @@ class Origin(NamedTuple):
     previous_digest: str | None = None
 
 
-class _Stream:
+class Stream:
     """A frame as DuckDB takes it without pyarrow: by the Arrow C stream alone."""
 
     def __init__(self, frame: pl.DataFrame) -> None:
@@ -51,37 +51,47 @@ class _Stream:
         return self._frame.__arrow_c_stream__(requested_schema)
 
 
-def write(path: Path, content: Tables) -> None:
-    """Write everything but the manifest to a new file at `path`. Without its manifest the file is not a snapshot yet."""
+def ordered(content: Tables) -> dict[str, pl.DataFrame]:
+    """Every table of the content with the registry's columns and types, in the order of its key."""
+    given = {t.name: content.get(t.name, tables.empty(t)) for t in CONTENT}
+    return {t.name: digest.as_stored(t, given[t.name]).sort(t.key) for t in CONTENT}
+
+
+def digests(content: Tables) -> dict[str, tuple[int, str]]:
+    """Rows and digest of every table, given as `ordered` makes them."""
+    return {
+        t.name: (content[t.name].height, digest.table_digest(t, content[t.name].iter_slices(digest.SLICE)))
+        for t in CONTENT
+    }
+
+
+def write(path: Path, content: Tables, origin: Origin, digests: Mapping[str, tuple[int, str]]) -> str:
+    """Write a new file at `path` from tables as `ordered` makes them; return the digest of its manifest, which completes it."""
+    whole = manifest_digest(origin, digests)
     with duckdb.connect(config={"memory_limit": MEMORY, "threads": 2, "temp_directory": ""}) as con:
         con.execute(f"ATTACH {quoted(str(path))} AS snapshot_file (STORAGE_VERSION '{STORAGE_VERSION}')")
         con.execute("USE snapshot_file")
         for table in CONTENT:
             con.execute(tables.ddl(table))
-            insert(con, table, content.get(table.name, tables.empty(table)))
+            _insert(con, table, content[table.name])
             failpoint("snapshot.table")
         con.execute(tables.ddl(SNAPSHOT))
         for statement in views.statements():
             con.execute(statement)
+        con.execute("CHECKPOINT snapshot_file")
+        failpoint("snapshot.manifest")
+        _insert(con, SNAPSHOT, _manifest(origin, digests, whole))
         con.execute("USE memory")
         con.execute("DETACH snapshot_file")
+    failpoint("snapshot.complete")
+    return whole
 
 
-def seal(path: Path, origin: Origin, digests: Mapping[str, tuple[int, str]]) -> str:
-    """Write the manifest, which completes the file, and return its digest. `digests` gives rows and digest by table."""
-    whole = manifest_digest(origin, digests)
+def _manifest(origin: Origin, digests: Mapping[str, tuple[int, str]], whole: str) -> pl.DataFrame:
     entries = [(name, rows, value, *[None] * 6) for name, (rows, value) in digests.items()]
     about = (origin.snapshot_id, origin.source, origin.schema_version, origin.code_version, origin.previous_id)
     entries.append((WHOLE, origin.listed, whole, *about, origin.previous_digest))
-    failpoint("snapshot.manifest")
-    with duckdb.connect() as con:
-        con.execute(f"ATTACH {quoted(str(path))} AS snapshot_file")
-        con.execute("USE snapshot_file")
-        insert(con, SNAPSHOT, pl.DataFrame(entries, schema=dict(tables.polars_schema(SNAPSHOT)), orient="row"))
-        con.execute("USE memory")
-        con.execute("DETACH snapshot_file")
-    failpoint("snapshot.sealed")
-    return whole
+    return pl.DataFrame(entries, schema=dict(tables.polars_schema(SNAPSHOT)), orient="row").sort("name")
 
 
 def manifest_digest(origin: Origin, digests: Mapping[str, tuple[int, str]]) -> str:
@@ -90,10 +100,8 @@ def manifest_digest(origin: Origin, digests: Mapping[str, tuple[int, str]]) -> s
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
-def insert(con: duckdb.DuckDBPyConnection, table: Table, frame: pl.DataFrame) -> None:
-    """Add a frame's rows to a table, in the order of its key."""
-    rows = digest.as_stored(table, frame).sort(table.key)
-    con.register("incoming", _Stream(rows))
+def _insert(con: duckdb.DuckDBPyConnection, table: Table, rows: pl.DataFrame) -> None:
+    con.register("incoming", Stream(rows))
     values = ", ".join(f'map_from_entries("{f.name}")' if f.kind in MAPS else f'"{f.name}"' for f in table.fields)
     con.execute(f"INSERT INTO {table.name} SELECT {values} FROM incoming")
     con.unregister("incoming")

@@ -118,8 +118,8 @@ class _Gatherer:
         revision = one.revision
         if config is None and old is not None and old[-3] is not None:  # what cannot be read now keeps the config it had
             about, revision = old[-3:], old[2]
-        listed = tuple(_listed(name, one.listing.get(name)) for name in LISTING)
-        self.models[one.repo_id] = (one.repo_id, str(unreadable or one.outcome), revision, one.detail, *listed, *about)
+        identity = (one.repo_id, str(unreadable or one.outcome), revision, one.detail)
+        self.models[one.repo_id] = (*identity, *_listed(one.listing), *about)
 
     def _config(self, raw: bytes) -> str:
         config_id = hashlib.sha256(raw).hexdigest()
@@ -201,14 +201,22 @@ def _json(value: object) -> str:
         return msgspec.json.encode(utf8(value)).decode()
 
 
-def _listed(name: str, value: Any) -> Any:  # noqa: ANN401 - whatever a listing says
-    if name in ("created_at", "last_modified") and isinstance(value, str):
-        return _moment(value)
-    return str(value).lower() if isinstance(value, bool) and name == "gated" else value
+def _listed(listing: Mapping[str, Any]) -> list[Any]:
+    if not listing:
+        return _UNLISTED
+    facts = {**listing, "created_at": _moment(listing.get("created_at")), "last_modified": _moment(listing.get("last_modified"))}
+    if isinstance(facts.get("gated"), bool):
+        facts["gated"] = str(facts["gated"]).lower()
+    return [facts.get(name) for name in LISTING]
 
 
-def _moment(text: str) -> dt.datetime | None:
-    """A listed time as UTC without zone; null where it is not one."""
+_UNLISTED: list[Any] = [None] * len(LISTING)
+
+
+def _moment(text: str | None) -> dt.datetime | None:
+    """A listed time as UTC without zone; null where it is none."""
+    if text is None:
+        return None
     try:
         moment = dt.datetime.fromisoformat(text)
     except ValueError:

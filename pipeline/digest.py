@@ -10,7 +10,7 @@ import hashlib
 import json
 import sys
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -33,12 +33,6 @@ def table_digest(table: Table, slices: Iterable[pl.DataFrame]) -> str:
         for name in table.columns:
             _add(digest, frame[name])
     return digest.hexdigest()
-
-
-def sliced(table: Table, frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """A table's frame in the order of its key and the types of the registry, cut for `table_digest`."""
-    ordered = as_stored(table, frame).sort(table.key)
-    yield from ordered.iter_slices(SLICE)
 
 
 def as_stored(table: Table, frame: pl.DataFrame) -> pl.DataFrame:

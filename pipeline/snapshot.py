@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import datetime as dt
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -60,47 +61,36 @@ def publish(
         index = _adopt(place, shelf.read(place))
         _refuse_the_past(index, day, asked_for=day_was_asked_for)
         latest = index.entry(None) if index.latest else None
+        ordered = build.ordered(content)
+        digests = build.digests(ordered)
+        if latest and _says_the_same(place, latest, digests):
+            return Published(latest, place / latest.file, is_new=False, digests=digests)
         origin = Origin(
             shelf.next_id(place, index, day), source, listed, code_version,
             previous_id=latest.id if latest else None, previous_digest=latest.manifest if latest else None,
         )  # fmt: skip
-        return _made(place, index, latest, content, origin)
+        return _made(place, index, ordered, digests, origin)
 
 
-def _made(place: Path, index: Index, latest: Entry | None, content: Tables, origin: Origin) -> Published:
+def _made(place: Path, index: Index, ordered: Tables, digests: Digests, origin: Origin) -> Published:
     path = place / f"{origin.snapshot_id}.duckdb"
-    if path.exists():
-        raise AtlasError(f"{path} exists already and is never overwritten")
-    try:
-        with replacing(path, point="snapshot.file") as temporary:
-            digests = _written(temporary, content)
-            if latest and _says_the_same(place, latest, digests):
-                raise _NothingNew(digests)
-            manifest = build.seal(temporary, origin, digests)
-            _judge(temporary, digests)
-            temporary.chmod(stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH)
-    except _NothingNew as same:
-        assert latest is not None  # noqa: S101 - raised only beside a latest
-        return Published(latest, place / latest.file, is_new=False, digests=same.digests)
+    with replacing(path, point="snapshot.file") as temporary, _telling(place):
+        manifest = build.write(temporary, ordered, origin, digests)
+        _judge(temporary, digests)
+        temporary.chmod(stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH)
     entry = _entry(path, origin, manifest, digests)
     shelf.write(place, msgspec.structs.replace(index, latest=entry.id, snapshots=(*index.snapshots, entry)))
     return Published(entry, path, is_new=True, digests=digests)
 
 
-class _NothingNew(Exception):
-    """The latest snapshot says the same: leave the build, which removes its temporary file."""
-
-    def __init__(self, digests: Digests) -> None:
-        self.digests = digests
-
-
-def _written(temporary: Path, content: Tables) -> Digests:
+@contextmanager
+def _telling(place: Path) -> Iterator[None]:
+    """Turn an error of the disk, the system's own or DuckDB's, into a sentence."""
     try:
-        build.write(temporary, content)
-        with duckdb.connect(str(temporary), read_only=True) as con:
-            return validate.digests(con)
-    except duckdb.IOException as error:
-        raise AtlasError(f"cannot write {temporary.parent}: {str(error).splitlines()[0]}; nothing was published") from error
+        yield
+    except (OSError, duckdb.IOException) as error:
+        why = str(error).splitlines()[0]
+        raise AtlasError(f"cannot write in {place}: {why}; nothing was published, run again when that is mended") from error
 
 
 def _judge(temporary: Path, digests: Digests) -> None:
