@@ -162,7 +162,7 @@ class Archive:
         before = self._one("SELECT max(run) FROM finishes JOIN runs USING (run) WHERE selection = ?", selection)
         return Run(run, selection, day, due, finished, before)
 
-    def _one(self, statement: str, *values: Any) -> Any:  # noqa: ANN401
+    def _one(self, statement: str, *values: Any) -> Any:
         return self._connection.execute(statement, values).fetchone()[0]
 
     def list_page(self, run: Run, page: Iterable[Entry], *, vanished: bool = False) -> None:

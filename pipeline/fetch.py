@@ -58,7 +58,7 @@ def _itself(answer: Answer) -> Answer:
 
 
 def _read(job: Job, answer: Answer) -> Attempt:
-    if answer.status != 200:  # noqa: PLR2004
+    if answer.status != 200:
         outcome, detail = _refusal(answer.status, answer.headers)
         return Attempt(job, outcome, None, detail)
     fault = not_json(answer.body)

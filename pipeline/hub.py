@@ -56,7 +56,7 @@ class Limits:
     workers: int = 16
 
 
-class Transient(Exception):  # noqa: N818
+class Transient(Exception):
     """Trying again may help."""
 
 
@@ -64,7 +64,7 @@ class Garbled(Transient):
     """The answer broke the protocol: its length or its compression did not hold."""
 
 
-class Refused(Exception):  # noqa: N818
+class Refused(Exception):
     """Trying again cannot help; the message says why."""
 
 
@@ -72,7 +72,7 @@ class TooLarge(Refused):
     """The body exceeds its cap."""
 
 
-class GaveUp(Exception):  # noqa: N818
+class GaveUp(Exception):
     """The deadline passed; `garbled` if the last answer was one that broke the protocol."""
 
     def __init__(self, reason: str, *, garbled: bool) -> None:
@@ -80,11 +80,11 @@ class GaveUp(Exception):  # noqa: N818
         self.garbled = garbled
 
 
-class BudgetSpent(Exception):  # noqa: N818
+class BudgetSpent(Exception):
     """The crawl's own budget of requests is used up."""
 
 
-class Limited(Exception):  # noqa: N818
+class Limited(Exception):
     """A 429; carries the headers that say how long to wait."""
 
     def __init__(self, headers: Mapping[str, str]) -> None:
@@ -149,9 +149,9 @@ class Hub:
             Upstream: the Hub cannot be reached, or a quota stays spent.
         """
         while True:
-            await self.quota.enter(kind)
             try:
-                return await self._until_deadline(url, kind, cap, read, leave)
+                async with self.quota.turn(kind):
+                    return await self._until_deadline(url, kind, cap, read, leave)
             except Limited as refusal:
                 self.quota.refuse(kind, refusal.headers)
 
@@ -242,12 +242,12 @@ class Hub:
 
     def _sort(self, response: httpx2.Response, kind: str) -> None:
         status = response.status_code
-        if status == 429:  # noqa: PLR2004
+        if status == 429:
             raise Limited(response.headers)
         self.quota.granted(kind)
-        if status == 408 or status >= 500:  # noqa: PLR2004
+        if status == 408 or status >= 500:
             raise Transient(f"status {status}")
-        if status == 401 and response.headers.get("x-error-message", "").startswith("Invalid credentials"):  # noqa: PLR2004
+        if status == 401 and response.headers.get("x-error-message", "").startswith("Invalid credentials"):
             raise Upstream("the Hub refused the token: log in again (hf auth login), or unset HF_TOKEN")
 
     async def _body(self, response: httpx2.Response, cap: int) -> bytes:
@@ -279,7 +279,7 @@ def _endpoint_origin(endpoint: str) -> tuple[str, str, int | None]:
     return parts
 
 
-def _decoder(encoding: str) -> Any:  # noqa: ANN401
+def _decoder(encoding: str) -> Any:
     if encoding in {"identity", ""}:
         return None
     if encoding in {"gzip", "x-gzip", "deflate"}:

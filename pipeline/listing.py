@@ -144,7 +144,7 @@ async def _page(hub: Hub, url: str) -> tuple[list[Any], str | None]:
 
 
 def _read_page(answer: Answer) -> tuple[list[Any], str | None]:
-    if answer.status != 200:  # noqa: PLR2004
+    if answer.status != 200:
         raise Refused(f"status {answer.status} from {answer.url.partition('?')[0]}")
     page = read_json(answer.body)
     if not isinstance(page, list):
@@ -153,7 +153,7 @@ def _read_page(answer: Answer) -> tuple[list[Any], str | None]:
     return page, links[0] if links else None
 
 
-def read_json(body: bytes) -> Any:  # noqa: ANN401
+def read_json(body: bytes) -> Any:
     """JSON as the Hub sends it. The standard reader takes what orjson refuses, such as lone surrogates.
 
     Raises:
@@ -209,7 +209,7 @@ async def look_up(hub: Hub, repo_id: str) -> Entry:
     def read(answer: Answer) -> Entry:
         if answer.status in {401, 403, 404, 410}:
             return Entry(repo_id, None, {}, "", Outcome.MISSING, "the Hub knows no such public repository")
-        item = read_json(answer.body) if answer.status == 200 else None  # noqa: PLR2004
+        item = read_json(answer.body) if answer.status == 200 else None
         entry = entry_of(item, authenticated=hub.authenticated)
         if entry is None:
             raise Transient(f"an answer about a repository that cannot be read (status {answer.status})")
@@ -235,7 +235,7 @@ def is_repo_id(text: str) -> bool:
     return text.isprintable()
 
 
-def entry_of(item: Any, *, authenticated: bool) -> Entry | None:  # noqa: ANN401
+def entry_of(item: Any, *, authenticated: bool) -> Entry | None:
     """A listing item as an entry; None where it has no id at all."""
     if not isinstance(item, dict) or not (repo_id := _text(item.get("id"))):
         return None
@@ -294,11 +294,11 @@ def _facts(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def base_models(card: dict[str, Any], tags: list[str]) -> list[str]:
-    """The models a card names as its base, in order; from the Hub's tags where the card names none."""
+    """The models a card names as its base, in order: as the Hub's tags have them, which follow renames, else as written."""
     named = card.get("base_model")
     from_card = _texts(named) if isinstance(named, list) else _texts([named])
     from_tags = [tag.rpartition(":")[2] for tag in tags if tag.startswith("base_model:")]
-    return list(dict.fromkeys(from_card or from_tags))
+    return list(dict.fromkeys(from_tags or from_card))
 
 
 def _relation(tags: list[str]) -> str | None:
@@ -307,23 +307,23 @@ def _relation(tags: list[str]) -> str | None:
     return next((match[1] for match in found if match), None)
 
 
-def _mapping(value: Any) -> dict[str, Any]:  # noqa: ANN401
+def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _text(value: Any) -> str | None:  # noqa: ANN401
+def _text(value: Any) -> str | None:
     """A text as UTF-8 can hold it, cut at a sane length."""
     return value[:TEXT_LENGTH].encode("utf-8", "replace").decode() if isinstance(value, str) else None
 
 
-def _texts(value: Any) -> list[str]:  # noqa: ANN401
+def _texts(value: Any) -> list[str]:
     texts = (_text(item) for item in value[:LIST_LENGTH]) if isinstance(value, list) else ()
     return [text for text in texts if text]
 
 
-def _count(value: Any) -> int | None:  # noqa: ANN401
+def _count(value: Any) -> int | None:
     return value if type(value) is int and 0 <= value < 2**63 else None
 
 
-def _flag(value: Any) -> bool | None:  # noqa: ANN401
+def _flag(value: Any) -> bool | None:
     return value if isinstance(value, bool) else None

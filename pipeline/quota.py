@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 from pipeline.errors import Upstream
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Mapping
 
 LONGEST_NUMBER = 12
 """Digits; a longer count of seconds is nonsense, and very long ones are costly to read."""
@@ -31,6 +32,7 @@ class Window:
     resets_at: float = 0.0
     closed_until: float = 0.0
     refusals: int = 0
+    under_way: int = 0
 
     def wait(self, now: float) -> float:
         """Seconds until the next request may go."""
@@ -54,15 +56,21 @@ class Quota:
     def _window(self, kind: str) -> Window:
         return self._windows.setdefault(self._policy.get(kind, kind), Window())
 
-    async def enter(self, kind: str) -> None:
-        """Wait until a request of this kind may be sent, and count it."""
+    @asynccontextmanager
+    async def turn(self, kind: str) -> AsyncIterator[None]:
+        """Wait until a request of this kind may be sent, and count it as under way within the block."""
         while (wait := self._window(kind).wait(time.monotonic())) > 0:
             wait = min(wait, self.longest_wait) + random.uniform(0, 0.05 + wait / 50)  # noqa: S311
             self.waited_seconds += wait
             await asyncio.sleep(wait)
         window = self._window(kind)
+        window.under_way += 1
         if window.remaining is not None:
             window.remaining -= 1
+        try:
+            yield
+        finally:
+            window.under_way -= 1
 
     def learn(self, kind: str, headers: Mapping[str, str]) -> None:
         """Take in what an answer tells about the quota."""
@@ -74,8 +82,9 @@ class Quota:
     def _remember(self, window: Window, told: Told) -> None:
         now = time.monotonic()
         known = window.remaining if now < window.resets_at else None
-        # Answers overtake each other: within a window only the smallest count is new.
-        window.remaining = told.remaining if known is None else min(told.remaining, known)
+        # The answer does not know of the requests under way, and answers overtake each other: the smaller count holds.
+        left = told.remaining - max(0, window.under_way - 1)
+        window.remaining = left if known is None else min(left, known)
         window.resets_at = now + min(told.reset_seconds, self.longest_wait)
 
     def granted(self, kind: str) -> None:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import random
+import signal
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hub_server import HubServer
+
 from pipeline import crawl
 from pipeline.hub import Limits
 from pipeline.listing import Selection
 
-FAST = Limits(deadline=3.0, attempt=1.0, silence=0.4, contact=1.0, backoff=0.01, longest_wait=0.15, refusals=3, workers=8)
+FAST = Limits(
+    deadline=3.0, attempt=1.0, silence=0.4, contact=1.0, backoff=0.01, longest_wait=0.15, refusals=3, workers=8
+)
 CHILDREN = multiprocessing.get_context("forkserver")
 CHILDREN.set_forkserver_preload(["crawling"])
 
@@ -48,3 +55,22 @@ def start_crawl(home: Path, hub: HubServer, failpoint: str | None = None) -> Any
     process = CHILDREN.Process(target=_child, args=(home, hub.endpoint, failpoint))
     process.start()
     return process
+
+
+def kill_at_random(home: Path, hub: HubServer, times: int, longest: float) -> int:
+    """Kill crawls at random moments and return how many were still running then."""
+    draw, killed = random.Random(6), 0
+    for _ in range(times):
+        process = start_crawl(home, hub)
+        process.join(draw.uniform(0.1, longest))
+        if process.is_alive():
+            os.kill(process.pid, signal.SIGKILL)
+            killed += 1
+        process.join()
+    return killed
+
+
+def stored(home: Path, query: str) -> list[tuple[Any, ...]]:
+    """Rows of the archive's own file."""
+    with closing(sqlite3.connect(home / "archive/hub.sqlite")) as database:
+        return database.execute(query).fetchall()

@@ -245,7 +245,7 @@ class HubServer:
         ready = threading.Event()
         self._loop.call_soon_threadsafe(ready.set)
         server = self._loop.run_until_complete(self._loop.create_server(lambda: _Connection(self), "127.0.0.1", 0))
-        self.endpoint = "http://127.0.0.1:{}".format(server.sockets[0].getsockname()[1])
+        self.endpoint = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         self._server = server
         self._thread.start()
         ready.wait()

@@ -243,7 +243,9 @@ def test_the_budget_defers_what_it_does_not_cover(tmp_path: Path, hub: HubServer
     """With 4 requests, one goes to the listing and three to configs, most downloaded first; a later run takes the rest."""
     records, summary = crawled(tmp_path, hub, budget=4, limits={"workers": 1})
     assert summary.outcomes == {"ok": 3, "deferred": 3}
-    assert [name for name, record in records.items() if record.raw is not None] == [f"org{i}/model-{i}" for i in range(3)]
+    assert [name for name, record in records.items() if record.raw is not None] == [
+        f"org{i}/model-{i}" for i in range(3)
+    ]
     assert len(hub.requests) == 4
     _, summary = crawled(tmp_path, hub)
     assert summary.outcomes == {"ok": 3, "unchanged": 3}
