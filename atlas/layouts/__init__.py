@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from atlas.config import Config
-from atlas.layouts import common, experts, hybrids, windows
+from atlas.layouts import common, experts, hybrids, latent, mixed, positions, windows
 from atlas.layouts.common import Words
 
 Layout = Callable[[Config], Words]
@@ -26,6 +26,20 @@ MIXER_LAYOUTS: dict[str, Layout] = {
     "llama4": windows.llama4,
     "every_nth_linear": hybrids.every_nth_linear,
     "pattern_letters": hybrids.pattern_letters,
+    "granite_hybrid": mixed.granite_hybrid,
+    "attention_at": mixed.attention_at,
+    "attention_every": mixed.attention_every,
+    "short_convolutions": mixed.short_convolutions,
+    "block_types": mixed.block_types,
+    "full_without_rope": positions.full_without_rope,
+    "rope_marks": positions.rope_marks,
+    "window_alternating": positions.window_alternating,
+    "attention_types": positions.attention_types,
+    "mpt": positions.mpt,
+    "latent_or_heads": latent.latent_or_heads,
+    "indexer_types": latent.indexer_types,
+    "kimi_linear": latent.kimi_linear,
+    "mimo": latent.mimo,
 }
 FFN_LAYOUTS: dict[str, Layout] = {
     "same": common.same_ffn,
@@ -34,4 +48,7 @@ FFN_LAYOUTS: dict[str, Layout] = {
     "interleaved_moe": experts.interleaved_moe,
     "no_ffn": experts.no_ffn,
     "one_part": one_part,
+    "experts_every": mixed.experts_every,
+    "experts_if_any": mixed.experts_if_any,
+    "mlp_types": latent.mlp_types,
 }

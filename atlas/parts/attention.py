@@ -26,7 +26,7 @@ class Gqa(NamedTuple):
     v_head_dim: int
     qkv_bias: bool = False
     o_bias: bool = False
-    qk_norm: str = "none"  # none | unit (no weights) | head | full (over all heads)
+    qk_norm: str = "none"  # none | unit (no weights) | head | each (weights per head) | full (over all heads)
     norm_bias: bool = False
     sinks: bool = False
     gate: str = "none"  # none | elementwise (q_proj holds a gate of its own width)
@@ -82,14 +82,14 @@ def _weights(s: Gqa) -> list[Tensor]:
 def _norms(s: Gqa, borrowed: bool) -> list[Tensor]:
     if s.qk_norm in ("none", "unit"):
         return []
-    wide = s.qk_norm == "full"
-    widths = {"q": s.head_dim * (s.heads if wide else 1), "k": s.head_dim * (s.kv_heads if wide else 1)}
+    each, wide = s.qk_norm == "each", s.qk_norm == "full"
     made: list[Tensor] = []
-    for x, width in widths.items():
+    for x, heads in {"q": s.heads, "k": s.kv_heads}.items():
+        shape = (heads, s.head_dim) if each else (s.head_dim * (heads if wide else 1),)
         used = 0 if borrowed and x == "k" else 1
         if used or s.dead_kv:
-            made.append(Tensor(f"self_attn.{x}_norm.weight", (width,), A, Role.VECTOR, touched=used))
-            made += [Tensor(f"self_attn.{x}_norm.bias", (width,), A, Role.VECTOR, touched=used)] * s.norm_bias
+            made.append(Tensor(f"self_attn.{x}_norm.weight", shape, A, Role.VECTOR, touched=used))
+            made += [Tensor(f"self_attn.{x}_norm.bias", shape, A, Role.VECTOR, touched=used)] * s.norm_bias
     return made
 
 
@@ -98,7 +98,7 @@ def head_dim(v: View, d: int, heads: int) -> int:
     stated = v.opt_count("head_dim")
     if stated is not None:
         return stated
-    if d % heads:
+    if d % heads and not v.opt("head_dim_floors"):
         raise contradiction(f"hidden_size {d} is not a multiple of {heads} heads and no head_dim is stated")
     return v.derived("head_dim", d // heads, f"hidden_size / num_attention_heads = {d} / {heads}")
 
@@ -110,10 +110,14 @@ def kv_heads(v: View, heads: int) -> int:
 
 
 def rotary_dim(v: View, width: int) -> int | None:
-    """How many of a head's dimensions are rotated; None where positions are not rotary."""
+    """How many of a head's dimensions are rotated: a stated width, else a stated share, else all."""
+    stated = v.config.opt_count("rotary_width")
+    if stated is not None:
+        return min(stated, width)
     share = v.config.opt("partial_rotary_factor")
     if share is None:
-        return width
+        stated = v.opt_count("rotary_dim")
+        return width if stated is None else min(stated, width)
     if type(share) not in (int, float) or not 0 <= share <= 1:
         raise bad_value("partial_rotary_factor", share, "between 0 and 1")
     return int(width * share)

@@ -73,4 +73,4 @@ def read_indexer(v: View) -> Indexer:
 
 def read_dsa(v: View) -> Part:
     """Sparse latent attention as the config states it."""
-    return dsa(Dsa(mla.scalars(v), read_indexer(v), v.word != "shared"))
+    return dsa(Dsa(mla.scalars(v), read_indexer(v), v.flag("own_indexer")))
