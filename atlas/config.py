@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 EXPLICIT, ALIAS, DERIVED = Origin.EXPLICIT.value, Origin.ALIAS.value, Origin.DERIVED.value
 MAX_BYTES = 5 * 1024 * 1024
-MAX_COUNT = 10_000_000
-"""Larger than any width, vocabulary or context multiple a real model states; keeps products in 64 bits checkable."""
+MAX_COUNT = 2**31
+"""More than any width, vocabulary or context a real model states."""
 
 Raw = dict[str, Any]
 

@@ -42,11 +42,11 @@ def _table(c: Config) -> tuple[Mapping[str, Any], str]:
     c.read.update(("rope_parameters", "rope_scaling"))
     for key in ("rope_parameters", "rope_scaling"):
         found = c.opt(key)
-        if isinstance(found, dict) and found:
-            inner: Any = found.get("full_attention")  # pyright: ignore[reportUnknownVariableType,reportUnknownMemberType]
-            if isinstance(inner, dict):
-                return inner, f"{c.prefix}{key}.full_attention"  # pyright: ignore[reportUnknownVariableType]
-            return mapping(key, found), c.prefix + key
+        if found not in (None, {}):
+            table = mapping(key, found)
+            if isinstance(table.get("full_attention"), dict):
+                return table["full_attention"], f"{c.prefix}{key}.full_attention"
+            return table, c.prefix + key
     return {}, c.prefix + "rope_scaling"
 
 

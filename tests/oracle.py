@@ -1,0 +1,88 @@
+"""Holding the atlas against reference figures made from transformers' own modules (see the shared oracle's README)."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from atlas.fingerprint import Fingerprint
+from atlas.interpret import derive
+
+COLUMNS = {
+    "attention": "attention", "embedding": "embedding", "embedding_other": "embedding", "unembedding": "unembedding",
+    "dense_ffn": "ffn_dense", "routed_experts": "experts_routed", "shared_experts": "experts_shared", "router": "router",
+    "norm": "norm", "linear_attention": "recurrent", "other": "other",
+}  # fmt: skip
+"""Ledger categories of the reference, and the components of the contract they belong to; towers stand apart."""
+
+BROADCAST = {"tiiuae--falcon-40b"}
+"""Files whose reference cache holds K and V copied to every query head; the contract counts what the weights make.
+
+transformers 5.24, modeling_falcon.py, FalconAttention._split_heads broadcasts the 8 KV heads to 128 before they are cached.
+"""
+
+
+class Outcome(NamedTuple):
+    """One file held against its record: exact, wrong (with the differences), refused, or without a reference."""
+
+    name: str
+    model_type: str
+    status: str
+    differences: tuple[str, ...]
+    fingerprint: Fingerprint
+
+
+def records(shared: Path, which: str) -> list[dict[str, Any]]:
+    """The reference records of "published" or "defaults"."""
+    return [json.loads(line) for line in (shared / "oracle" / f"{which}.jsonl").read_text("utf-8").splitlines()]
+
+
+def hold(shared: Path, which: str, record: dict[str, Any]) -> Outcome:
+    """Derive one file and compare it with its record."""
+    folder = {"published": "configs", "defaults": "defaults"}[which]
+    raw = (shared / "hub" / folder / f"{record['name']}.json").read_bytes()
+    found = derive(raw, name=record["name"]).fingerprint
+    model_type = record.get("model_type") or "(none)"
+    if found.verdict == "refused":
+        return Outcome(record["name"], model_type, "refused", (f"{found.refusal_kind}: {found.refusal_reason}",), found)
+    if record["status"] != "ok":
+        return Outcome(record["name"], model_type, "no reference", (), found)
+    differences = (*_weights(found, record), *_cache(found, record))
+    return Outcome(record["name"], model_type, "wrong" if differences else "exact", differences, found)
+
+
+def _weights(found: Fingerprint, record: dict[str, Any]) -> list[str]:
+    wanted: dict[str, int] = defaultdict(int)
+    for category, n in record["params"]["by"].items():
+        if category in COLUMNS:
+            wanted[COLUMNS[category]] += n
+    got = {c: getattr(found, f"params_{c}") for c in set(COLUMNS.values())}
+    buffers = record["params"]["persistent_buffers"]
+    wanted["router"] = _with_corrections(got["router"], wanted["router"], buffers)
+    differences = [f"params_{c} {got[c]:,}, reference {wanted[c]:,}" for c in sorted(got) if got[c] != wanted[c]]
+    corrections = wanted["router"] - record["params"]["by"].get("router", 0)
+    if found.params_total != record["params"]["lm"] + corrections:
+        differences.append(f"params_total {found.params_total:,}, reference {record['params']['lm'] + corrections:,}")
+    if bool(found.tie_word_embeddings) != bool(record["tied"]):
+        differences.append(f"tied {found.tie_word_embeddings}, reference {record['tied']}")
+    return differences
+
+
+def _with_corrections(got: int, wanted: int, buffers: int) -> int:
+    """Correction biases are buffers in the reference and weights in the contract: allowed where the record has such buffers."""
+    return got if 0 <= got - wanted <= buffers else wanted
+
+
+def _cache(found: Fingerprint, record: dict[str, Any]) -> list[str]:
+    kv = record.get("kv") or {}
+    if "bytes_per_token_growing" not in kv or record["name"] in BROADCAST or found.kv_bytes_per_token is None:
+        return []
+    index = found.index_bytes_per_token or 0
+    pairs = {
+        "growing": (found.kv_bytes_per_token + index, kv["bytes_per_token_growing"]),
+        "below every window": ((found.kv_bytes_per_token_first or 0) + index, kv["bytes_per_token_below_window"]),
+        "fixed": (found.state_bytes_constant, kv["fixed_state_bytes"]),
+    }
+    return [f"cache {k} {got:,}, reference {want:,}" for k, (got, want) in pairs.items() if got != want]
