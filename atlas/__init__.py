@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from atlas.fingerprint import Evidence, Fingerprint, LayerRow
     from atlas.interpret import Derived, derive
 
-__version__ = "0.1.0"
 __all__ = ["Derived", "Evidence", "Fingerprint", "LayerRow", "derive", "inspect"]
 
 _HOMES = {

@@ -30,6 +30,7 @@ def run(
     lines like any other. With --set, --json gives the what-if, and the original beside it under "original".
     """
     from pipeline import inspection
+    from pipeline.screen import write
 
     models = inspection.models(path)
     if jsonl:
@@ -42,9 +43,9 @@ def run(
         objects = [_beside(d, name, raw, changes, layers=layers, evidence=evidence) for name, raw, d in found]
         _line(objects if several else objects[0])
     elif several:
-        _print(inspection.summary([d for *_, d in found]))
+        write(inspection.summary([d for *_, d in found]))
     else:
-        _print(inspection.sheet_of(*found[0], changes, layers=layers, evidence=evidence))
+        write(inspection.sheet_of(*found[0], changes, layers=layers, evidence=evidence))
     if not several and found[0][2].model is None:
         raise typer.Exit(3)
 
@@ -62,13 +63,3 @@ def _line(value: object) -> None:
     from pipeline.inspection import encoded
 
     sys.stdout.write(encoded(value) + "\n")
-
-
-def _print(lines: Any) -> None:
-    from rich.console import Console
-
-    from pipeline.sheet import styled
-
-    console = Console(width=None if sys.stdout.isatty() else 80, highlight=False, soft_wrap=True)
-    for line in styled(lines):
-        console.print(line)

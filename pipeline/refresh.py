@@ -1,0 +1,178 @@
+"""A refresh, step by step: what a source holds, its tables, a published snapshot, the guide made from it.
+
+The steps are plain functions; `pipeline/flows.py` composes the same ones as a Prefect flow.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+import pipeline
+from pipeline import catalogue, derive, snapshot, sources
+from pipeline.crawl import CrawlResult, Progress
+from pipeline.errors import NotFound, Upstream
+from pipeline.listing import Selection
+from pipeline.snapshot import Published
+
+CATALOGUE = "catalogue"
+HUB = "hub"
+Extra = dict[str, list[dict[str, Any]]]
+
+
+class Options(msgspec.Struct, frozen=True):
+    """What a refresh is asked for. `source` is "catalogue", "hub" or a folder; `budget` a number of requests."""
+
+    home: Path
+    source: str = CATALOGUE
+    day: dt.date | None = None
+    selection: Selection = Selection()
+    endpoint: str | None = None
+    token: str | None = None
+    budget: int | None = None
+    allow_shrink: bool = False
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What a refresh did: the snapshot, how its models ended, the guide's pages, and what the crawl cost."""
+
+    snapshot: str
+    path: Path
+    is_new: bool
+    models: int
+    designs: int
+    outcomes: dict[str, int]
+    verdicts: dict[str, int]
+    pages: list[str]
+    failed_pages: dict[str, str]
+    crawl: dict[str, Any] | None = None
+
+
+class Gathered(msgspec.Struct):
+    """What a source holds, ready to be derived: the catalogue's models first, `listed` repositories after it."""
+
+    found: Iterator[derive.Found]
+    day: dt.date
+    listed: int
+    crawl: CrawlResult | None = None
+
+    def whole(self) -> AbstractContextManager[object]:
+        """Holds the archive, where there is one, until the refresh ends."""
+        return self.crawl or nullcontext()
+
+
+def refresh(options: Options, watch: Callable[[Progress], None] | None = None) -> Report:
+    """Run every step. `watch` is told of progress, in stages listing, configs and derive.
+
+    Raises:
+        Usage, Invalid, Upstream, Busy, Corrupt, NotFound: see `pipeline.errors`; nothing is published then.
+    """
+    gathered = gather(options, watch)
+    with gathered.whole():
+        content = tabulate(gathered, watch)
+        published = publish(options, gathered, content)
+        if gathered.crawl:
+            gathered.crawl.finish()
+    return report(options, gathered, content, published)
+
+
+def gather(options: Options, watch: Callable[[Progress], None] | None = None) -> Gathered:
+    """What the source holds. Every source has the catalogue's models; its own replace those of the same name."""
+    known = from_catalogue()
+    if options.source == CATALOGUE:
+        return Gathered(iter(known), options.day or catalogue.dated(), len(known))
+    day = options.day or dt.datetime.now(dt.UTC).date()
+    if options.source != HUB:
+        files = from_folder(Path(options.source), day)
+        return Gathered(iter([*known, *files]), day, len({f.repo_id for f in (*known, *files)}))
+    crawled = crawl(options, day, watch)
+    return Gathered(_chained(known, crawled), day, crawled.summary.listed, crawled)
+
+
+def _chained(known: list[derive.Input], crawled: CrawlResult) -> Iterator[derive.Found]:
+    yield from known
+    yield from crawled.records()
+
+
+def from_catalogue() -> list[derive.Input]:
+    """The embedded models, as of the catalogue's date."""
+    day = catalogue.dated()
+    return [derive.Input(e.repo, e.raw, CATALOGUE, day) for e in catalogue.load()]
+
+
+def from_folder(path: Path, day: dt.date) -> list[derive.Input]:
+    """The configs of a folder; raises `NotFound` where there are none."""
+    if not path.is_dir():
+        raise NotFound(f"--source {path}: no such folder; say catalogue, hub, or a folder of configs or checkpoints")
+    return [derive.Input(name, raw, str(path.name), day) for name, raw in sources.configs(path)]
+
+
+def crawl(options: Options, day: dt.date, watch: Callable[[Progress], None] | None) -> CrawlResult:
+    """Crawl the Hub into the archive under the home; raises `Upstream` with the way that needs no network."""
+    from pipeline import crawl as crawler
+
+    try:
+        return crawler.run(
+            options.home, options.endpoint or "https://huggingface.co", options.selection, options.budget,
+            token=options.token, allow_shrink=options.allow_shrink, today=day, progress=watch,
+        )  # fmt: skip
+    except Upstream as error:
+        raise Upstream(f"{error}\nWithout the Hub, 'atlas refresh --source catalogue' builds the atlas of the embedded models.") from error
+
+
+def tabulate(gathered: Gathered, watch: Callable[[Progress], None] | None = None) -> dict[str, pl.DataFrame]:
+    """Derive everything found, and add what is reported of it."""
+    done = 0
+
+    def tick() -> None:
+        nonlocal done
+        done += 1
+        if watch and done % 50 == 0:
+            watch(Progress("derive", done, gathered.listed, 0, 0.0))
+
+    return derive.tables(gathered.found, extra=reported(), tick=tick)
+
+
+def reported() -> Extra:
+    """The catalogue's cited facts, as rows."""
+    return {
+        "reported": [
+            {"repo_id": e.repo, "fact": r.fact.value, "value": str(r.value), "unit": r.unit, "citation": r.citation}
+            for e in catalogue.load()
+            for r in e.reported
+        ]
+    }
+
+
+def publish(options: Options, gathered: Gathered, content: Mapping[str, pl.DataFrame]) -> Published:
+    """Publish the snapshot, unless the latest says the same."""
+    source = options.source if options.source in (CATALOGUE, HUB) else Path(options.source).name
+    return snapshot.publish(
+        options.home, content, day=gathered.day, source=source, listed=gathered.listed, code_version=pipeline.__version__,
+        day_was_asked_for=options.day is not None,
+    )  # fmt: skip
+
+
+def report(options: Options, gathered: Gathered, content: Mapping[str, pl.DataFrame], published: Published) -> Report:
+    """Build the guide, and say what was done."""
+    pages, failed = build_guide(options.home, published.path)
+    return Report(
+        published.entry.id, published.path, published.is_new, content["models"].height, content["designs"].height,
+        dict(Counter(content["models"]["outcome"].cast(pl.String))), dict(Counter(content["configs"]["verdict"].cast(pl.String))),
+        pages, failed, None if gathered.crawl is None else msgspec.to_builtins(gathered.crawl.summary),
+    )  # fmt: skip
+
+
+def build_guide(home: Path, path: Path) -> tuple[list[str], dict[str, str]]:
+    """Build the guide's pages; those that cannot be built keep their last version and are named with the reason."""
+    from pipeline import render
+
+    built = render.build(home, path)
+    return built.pages, built.failed
