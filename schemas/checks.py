@@ -134,7 +134,7 @@ def _identity() -> Iterator[Rule]:
     )
 
 
-def _listed(words: type[Origin] | type[Component]) -> str:
+def _listed(words: type[Origin | Component]) -> str:
     return ", ".join(f"'{w}'" for w in words)
 
 
@@ -155,14 +155,14 @@ _SUMS: dict[str, str] = {
 
 def _parameters() -> Iterator[Rule]:
     for column, fold in _SUMS.items():
-        yield _fold_rule(column, f"coalesce({fold}, 0)", "parameters", nothing=_NOT_DERIVED if column in _APART_COLUMNS else "")
+        yield _fold_rule(
+            column, f"coalesce({fold}, 0)", "parameters", nothing=_NOT_DERIVED if column in _APART_COLUMNS else ""
+        )
     parts = " + ".join(f"params_{c}" for c in SUMMED)
     yield _design_rule("the components sum to params_total exactly", f"params_total IS DISTINCT FROM {parts}")
     shares = " + ".join(f"share_{c}" for c in SUMMED)
     wrong = " OR ".join(f"abs(share_{c} - params_{c} / params_total) > 1e-12" for c in SUMMED)
-    yield _design_rule(
-        "the shares sum to 1", f"params_total > 0 AND coalesce(abs({shares} - 1) > 1e-9, true)"
-    )
+    yield _design_rule("the shares sum to 1", f"params_total > 0 AND coalesce(abs({shares} - 1) > 1e-9, true)")
     yield _design_rule("each share is its component / params_total", f"params_total > 0 AND ({wrong})")
     yield _design_rule(
         "flops_per_token is 2 x params_active_compute", "flops_per_token IS DISTINCT FROM 2 * params_active_compute"
@@ -184,7 +184,10 @@ def _fold_rule(column: str, fold: str, table: str, nothing: str = "") -> Rule:
         f" WHERE (d.{column} IS NULL) <> (f.folded IS NULL) OR abs(d.{column} - f.folded) > 1e-9 * abs(f.folded)"
     )
     if column.startswith("params"):  # whole numbers agree exactly
-        query = query.rsplit(" WHERE ", 1)[0] + f" WHERE d.{column} IS DISTINCT FROM f.folded{nothing.format(column=column)}"
+        query = (
+            query.rsplit(" WHERE ", 1)[0]
+            + f" WHERE d.{column} IS DISTINCT FROM f.folded{nothing.format(column=column)}"
+        )
     return Rule("designs", f"{column} equals the sum over {table}", query)
 
 

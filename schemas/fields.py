@@ -21,9 +21,7 @@ from schemas.vocabulary import (
     Verdict,
 )
 
-Kind = Literal[
-    "text", "int", "real", "flag", "date", "time", "blob", "texts", "ints", "counts", "words", "evidence"
-]
+Kind = Literal["text", "int", "real", "flag", "date", "time", "blob", "texts", "ints", "counts", "words", "evidence"]
 """`texts` and `ints` are lists; `counts` maps text to int, `words` text to text; `evidence` is a list of (field, value, origin, source)."""
 
 Home = Literal["models", "configs", "designs", "refusals", "checks"]
@@ -47,7 +45,9 @@ def count(name: str, meaning: str, unit: str, *, home: Home = "designs") -> Fiel
     return Field(name, "int", meaning, unit, least=0, home=home)
 
 
-def word(name: str, meaning: str, among: type[StrEnum] | None = None, *, nullable: bool = True, home: Home = "designs") -> Field:
+def word(
+    name: str, meaning: str, among: type[StrEnum] | None = None, *, nullable: bool = True, home: Home = "designs"
+) -> Field:
     """A text, perhaps of a closed set."""
     return Field(name, "text", meaning, None, nullable, None, among, home)
 
@@ -88,13 +88,17 @@ _BF16 = "Logical size at 2 bytes an element; no allocator, page or engine reserv
 
 
 def _kv_at(suffix: str, tokens: int) -> Field:
-    meaning = f"Cache and state of one sequence of {tokens:,} tokens: growing, windowed, index and constant together. {_BF16}"
+    meaning = (
+        f"Cache and state of one sequence of {tokens:,} tokens: growing, windowed, index and constant together. {_BF16}"
+    )
     return count(f"kv_bytes_{suffix}", meaning, "bytes")
 
 
 def _reads_at(suffix: str, tokens: int) -> tuple[Field, Field]:
     flops = f"Weight-free work of one token that looks back over {tokens:,} tokens, on top of flops_per_token."
-    moved = f"Bytes moved to decode one token after {tokens:,}: params_active_compute at 2 bytes plus the cache it reads."
+    moved = (
+        f"Bytes moved to decode one token after {tokens:,}: params_active_compute at 2 bytes plus the cache it reads."
+    )
     return (
         count(f"attention_flops_per_token_{suffix}", flops, "FLOPs"),
         count(f"decode_bytes_per_token_{suffix}", moved, "bytes"),
@@ -108,7 +112,11 @@ IDENTITY: tuple[Field, ...] = (
     word("revision", "Commit of the repository that the config was read at.", home="models"),
     word("model_type", "model_type of the config: the family's name.", home="configs"),
     word("architecture_class", "First entry of architectures: the class a checkpoint is stored for.", home="configs"),
-    word("design_id", "Digest of the structure: repositories with the same one have the same architecture.", home="configs"),
+    word(
+        "design_id",
+        "Digest of the structure: repositories with the same one have the same architecture.",
+        home="configs",
+    ),
     word("verdict", "How far the derivation can be trusted.", Verdict, nullable=False, home="configs"),
     word("check", "The derived total held against the checkpoint's own.", Check, nullable=False, home="checks"),
     word("refusal_kind", "Why no number is given, as a word.", RefusalKind, home="refusals"),
@@ -121,12 +129,19 @@ SHAPE: tuple[Field, ...] = (
     count("vocab_size", "Rows of the token table.", "tokens"),
     count("d_ff", "Inner width of the dense feed-forward network.", "elements"),
     word("attention_kind", "How keys and values are shared among query heads.", AttentionKind),
-    count("n_q_heads", "Query heads of the full-attention mixers (of all attention mixers where none is full).", "heads"),
+    count(
+        "n_q_heads", "Query heads of the full-attention mixers (of all attention mixers where none is full).", "heads"
+    ),
     count("n_kv_heads", "Key and value heads of the same mixers; null for MLA.", "heads"),
     count("head_dim", "Width of one query and key head; for MLA qk_nope + qk_rope.", "elements"),
     count("v_head_dim", "Width of one value head.", "elements"),
     count("group_size", "Query heads per key and value head; null for MLA.", "heads"),
-    Field("layer_mix", "counts", "Mixers by kind. A layer with two counts under both, so the sum may exceed n_layers.", "mixers"),
+    Field(
+        "layer_mix",
+        "counts",
+        "Mixers by kind. A layer with two counts under both, so the sum may exceed n_layers.",
+        "mixers",
+    ),
     count("sliding_window", "Bound of windowed or chunked layers; null where none is effective.", "tokens"),
     word("layer_pattern", "The layers as run-length text, for example 12x(swa moe . gqa moe)."),
     flag("is_heterogeneous", "Whether mixers of one kind differ among layers; then the table layers is the authority."),
@@ -156,8 +171,12 @@ ATOMS: tuple[Field, ...] = (
 
 CONTEXT: tuple[Field, ...] = (
     word("position", "How the model knows where a token stands.", Position),
-    Field("rope_theta", "real", "Base of the rotary frequencies (of the full-attention layers).", least=0, home="configs"),
-    word("rope_scaling", "Kind of rotary scaling: yarn, llama3, linear, ...; null where there is none.", home="configs"),
+    Field(
+        "rope_theta", "real", "Base of the rotary frequencies (of the full-attention layers).", least=0, home="configs"
+    ),
+    word(
+        "rope_scaling", "Kind of rotary scaling: yarn, llama3, linear, ...; null where there is none.", home="configs"
+    ),
     Field("rope_factor", "real", "Factor of the rotary scaling.", "ratio", least=0, home="configs"),
     Field("partial_rotary", "real", "Part of a head that is rotated.", "fraction", least=0, home="configs"),
     count("max_context", "Context as the config states it, never multiplied.", "tokens", home="configs"),
@@ -170,19 +189,47 @@ STORAGE: tuple[Field, ...] = (
 )
 
 PARAMETERS: tuple[Field, ...] = (
-    count("params_total", "Weights that a checkpoint of the class stores, tied weights once. Components sum to it exactly.", "weights"),
+    count(
+        "params_total",
+        "Weights that a checkpoint of the class stores, tied weights once. Components sum to it exactly.",
+        "weights",
+    ),
     count("params_active", "Stored weights that one token uses, each once; the token table whole.", "weights"),
-    count("params_active_compute", "Matmul weights as often as they multiply for one token; no looked-up tables.", "weights"),
+    count(
+        "params_active_compute",
+        "Matmul weights as often as they multiply for one token; no looked-up tables.",
+        "weights",
+    ),
     *(_params(c, m) for c, m in COMPONENT_MEANINGS.items()),
     *(_share(c) for c in SUMMED),
 )
 
 CACHE: tuple[Field, ...] = (
     Field("kv_bytes_per_token", "real", f"Growth per token once every window is full. {_BF16}", "bytes/token", least=0),
-    Field("kv_bytes_per_token_first", "real", f"What one token adds while every window is open. {_BF16}", "bytes/token", least=0),
-    Field("index_bytes_per_token", "real", "Side caches of sparse-attention indexers, apart from both.", "bytes/token", least=0),
-    count("cross_kv_bytes_per_source_token", f"Cross-attention cache of a decoder per source token. {_BF16}", "bytes/token"),
-    count("state_bytes_constant", "State of a fixed size (SSM, conv, linear attention), at the width the family keeps it in.", "bytes"),
+    Field(
+        "kv_bytes_per_token_first",
+        "real",
+        f"What one token adds while every window is open. {_BF16}",
+        "bytes/token",
+        least=0,
+    ),
+    Field(
+        "index_bytes_per_token",
+        "real",
+        "Side caches of sparse-attention indexers, apart from both.",
+        "bytes/token",
+        least=0,
+    ),
+    count(
+        "cross_kv_bytes_per_source_token",
+        f"Cross-attention cache of a decoder per source token. {_BF16}",
+        "bytes/token",
+    ),
+    count(
+        "state_bytes_constant",
+        "State of a fixed size (SSM, conv, linear attention), at the width the family keeps it in.",
+        "bytes",
+    ),
     _kv_at("4k", 4_096),
     _kv_at("32k", 32_768),
     _kv_at("128k", 131_072),
@@ -196,7 +243,12 @@ COST: tuple[Field, ...] = (
     _READS_4K[1],
     _READS_128K[1],
     count("weight_bytes_bf16", "params_total at 2 bytes.", "bytes"),
-    count("weight_bytes_checkpoint", "What the stored dtypes weigh, where the quantization is understood.", "bytes", home="configs"),
+    count(
+        "weight_bytes_checkpoint",
+        "What the stored dtypes weigh, where the quantization is understood.",
+        "bytes",
+        home="configs",
+    ),
 )
 
 BEYOND: tuple[Field, ...] = (

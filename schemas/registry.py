@@ -9,7 +9,18 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from schemas.fields import FINGERPRINT, Field, at_home, count, word
-from schemas.vocabulary import AttentionKind, Check, Component, Ffn, Mixer, Origin, Outcome, RefusalKind, Role, StateKind
+from schemas.vocabulary import (
+    AttentionKind,
+    Check,
+    Component,
+    Ffn,
+    Mixer,
+    Origin,
+    Outcome,
+    RefusalKind,
+    Role,
+    StateKind,
+)
 
 
 class Table(NamedTuple):
@@ -85,7 +96,13 @@ CONFIGS = Table(
         _must(count("size_bytes", "Length of the config as published.", "bytes")),
         *at_home("configs"),
         Field("evidence", "evidence", "One entry per value: field, value (as JSON), origin, source.", None, False),
-        Field("unread", "texts", "Keys of the config that nothing read and that are not known to be irrelevant.", None, False),
+        Field(
+            "unread",
+            "texts",
+            "Keys of the config that nothing read and that are not known to be irrelevant.",
+            None,
+            False,
+        ),
     ),
     least_rows=1,
 )
@@ -109,7 +126,14 @@ LAYERS = Table(
         _must(count("mixer_slot", "Place among the mixers of the layer.", "position")),
         _REPEATS,
         _must(count("first_index", "Index of the first layer this row stands for.", "layers")),
-        Field("stride", "int", "Distance between the layers this row stands for: the length of the run's unit.", "layers", False, 1),
+        Field(
+            "stride",
+            "int",
+            "Distance between the layers this row stands for: the length of the run's unit.",
+            "layers",
+            False,
+            1,
+        ),
         word("mixer", "How the layer mixes tokens.", Mixer, nullable=False),
         _BY_NAME["attention_kind"]._replace(nullable=True, among=AttentionKind),
         count("n_q_heads", "Query heads of this mixer.", "heads"),
@@ -117,12 +141,22 @@ LAYERS = Table(
         count("head_dim", "Width of one query and key head.", "elements"),
         count("v_head_dim", "Width of one value head.", "elements"),
         count("window", "Tokens this mixer can look back; null where there is no bound.", "tokens"),
-        Field("kv_bytes_per_held_token", "real", "What one held token occupies here, windowed or not, at 2 bytes.", "bytes/token", least=0),
-        Field("index_bytes_per_held_token", "real", "What the indexer keeps of one held token.", "bytes/token", least=0),
+        Field(
+            "kv_bytes_per_held_token",
+            "real",
+            "What one held token occupies here, windowed or not, at 2 bytes.",
+            "bytes/token",
+            least=0,
+        ),
+        Field(
+            "index_bytes_per_held_token", "real", "What the indexer keeps of one held token.", "bytes/token", least=0
+        ),
         _must(count("state_bytes_constant", "State of a fixed size.", "bytes")),
         count("kv_shared_from", "Layer whose cache this one reads.", "layers"),
         word("ffn", "Feed-forward network of the layer.", Ffn, nullable=False),
-        _must(count("params", "Stored weights of the whole layer, the same in the row of each of its mixers.", "weights")),
+        _must(
+            count("params", "Stored weights of the whole layer, the same in the row of each of its mixers.", "weights")
+        ),
     ),
     least_rows=1,
 )
@@ -160,11 +194,19 @@ STATES = Table(
         _must(count("ordinal", "Place among the states of the layer.", "position")),
         _PART,
         _REPEATS,
-        word("kind", "A key/value cache, an indexer's side cache, or a state of a fixed size.", StateKind, nullable=False),
+        word(
+            "kind", "A key/value cache, an indexer's side cache, or a state of a fixed size.", StateKind, nullable=False
+        ),
         _must(count("elements", "Elements of one entry.", "elements")),
         _must(count("stride", "Tokens per entry; 0 where the state has a fixed size.", "tokens")),
         count("window", "Tokens held at most; null where there is no bound.", "tokens"),
-        Field("width_bytes", "int", "Bytes of one element the family keeps; null where the deployer chooses (2 here).", "bytes", least=1),
+        Field(
+            "width_bytes",
+            "int",
+            "Bytes of one element the family keeps; null where the deployer chooses (2 here).",
+            "bytes",
+            least=1,
+        ),
     ),
 )
 
@@ -248,7 +290,9 @@ SNAPSHOT = Table(
     ("name",),
     (
         word("name", "Table, or `snapshot` for the whole.", nullable=False),
-        Field("rows", "int", "Rows of the table; for the whole, repositories that the refresh listed.", "rows", False, 0),
+        Field(
+            "rows", "int", "Rows of the table; for the whole, repositories that the refresh listed.", "rows", False, 0
+        ),
         word("digest", "SHA-256 over the ordered rows of the table; for the whole, over the manifest.", nullable=False),
         word("snapshot_id", "Identity of the snapshot: its date, and .2, .3, ... for later ones of a day."),
         word("source", "What was refreshed: catalogue, hub or a folder."),

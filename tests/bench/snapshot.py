@@ -47,22 +47,28 @@ QUERIES = (
 def texts() -> list[bytes]:
     """Distinct config texts."""
     entries = [e.config for e in catalogue.load() if interpret(e.raw).model is not None]
-    return [_variant(entries[i % len(entries)], i // len(entries)) for i in range(CONFIGS)]
+    return [_variant(entries[i % len(entries)], i // len(entries), i) for i in range(CONFIGS)]
 
 
-def _variant(config: dict[str, object], n: int) -> bytes:
+def _variant(config: dict[str, object], n: int, i: int) -> bytes:
     inner = next((k for k in ("text_config", "llm_config") if isinstance(config.get(k), dict)), None)
     target = dict(config[inner] if inner else config)  # pyright: ignore[reportCallIssue, reportArgumentType]
     size = target.get("vocab_size")
     target["vocab_size"] = (size if isinstance(size, int) else 32_000) + 64 * (n // 2)
     target["rope_theta"] = 10_000.0 + n
-    target["_name_or_path"] = f"bench-{n}"
+    target["_name_or_path"] = f"bench-{i}"
     return msgspec.json.encode({**config, inner: target} if inner else target)
 
 
 def models(raws: list[bytes]) -> Iterator[Input]:
     """Repositories, five to a config."""
-    listing = {"author": "org", "downloads": 1_000, "likes": 3, "tags": ["transformers", "safetensors"], "pipeline_tag": "text-generation"}
+    listing = {
+        "author": "org",
+        "downloads": 1_000,
+        "likes": 3,
+        "tags": ["transformers", "safetensors"],
+        "pipeline_tag": "text-generation",
+    }
     for i in range(MODELS):
         yield Input(f"org-{i % 10}/model-{i}", raws[i % len(raws)], "bench", DAY, revision=f"{i:040x}", listing=listing)
 
@@ -93,7 +99,9 @@ def _run(home: Path) -> None:
     seconds = deriving + publishing
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     rows = sum(n for n, _ in made.digests.values())
-    print(f"  together {seconds:.1f} s: {MODELS / seconds:,.0f} models/s; peak {peak:.2f} GiB; {rows:,} rows, {made.entry.bytes / 2**20:.0f} MiB, {made.entry.designs:,} designs")
+    print(
+        f"  together {seconds:.1f} s: {MODELS / seconds:,.0f} models/s; peak {peak:.2f} GiB; {rows:,} rows, {made.entry.bytes / 2**20:.0f} MiB, {made.entry.designs:,} designs"
+    )
     timed("the same rows by DuckDB alone", lambda: _plain(home / "plain.duckdb", content))
     timed("publish again: nothing new", lambda: _publish(home, content))
     timed("snapshots verify", lambda: snapshot.verify(home))
