@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from atlas.config import Config
-from atlas.layouts import common, experts, hybrids, latent, mixed, positions, windows
+from atlas.layouts import blocks, common, experts, hybrids, latent, listed, loops, mixed, positions, windows
 from atlas.layouts.common import Words
 
 Layout = Callable[[Config], Words]
@@ -26,6 +26,7 @@ MIXER_LAYOUTS: dict[str, Layout] = {
     "llama4": windows.llama4,
     "every_nth_linear": hybrids.every_nth_linear,
     "pattern_letters": hybrids.pattern_letters,
+    "blocks": blocks.mixers,
     "granite_hybrid": mixed.granite_hybrid,
     "attention_at": mixed.attention_at,
     "attention_every": mixed.attention_every,
@@ -48,7 +49,10 @@ FFN_LAYOUTS: dict[str, Layout] = {
     "interleaved_moe": experts.interleaved_moe,
     "no_ffn": experts.no_ffn,
     "one_part": one_part,
+    "blocks": blocks.ffns,
     "experts_every": mixed.experts_every,
     "experts_if_any": mixed.experts_if_any,
     "mlp_types": latent.mlp_types,
 }
+MIXER_LAYOUTS |= listed.MIXER_LAYOUTS | loops.LOOPED
+FFN_LAYOUTS |= listed.FFN_LAYOUTS | loops.FFN_LAYOUTS

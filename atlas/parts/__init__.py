@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from atlas.config import View
-from atlas.parts import attention, ffn, kda, mimo, mla, recurrent, selective, shaped, sparse
+from atlas.parts import attention, blocks, extras, ffn, kda, mimo, mla, recurrent, selective, shaped, sparse, vendored
 from atlas.structure import Part
 
 Reader = Callable[[View], Part]
@@ -22,11 +22,21 @@ MIXERS: dict[str, Reader] = {
     "mimo_window": mimo.read_window,
     "mamba2": recurrent.read_mamba2,
     "gated_delta": recurrent.read_gated_delta,
+    "mla_derived": shaped.read_mla_derived,
     "multi_query": shaped.read_multi_query,
     "mamba": selective.read_mamba,
     "rg_lru": selective.read_rg_lru,
     "rwkv": selective.read_rwkv,
     "short_conv": selective.read_short_conv,
+    "qwen": vendored.read_qwen,
+    "chatglm": vendored.read_chatglm,
+    "baichuan": vendored.read_baichuan,
+    "biased": vendored.read_biased,
+    "rotary_elements": vendored.read_rotary_elements,
+    "internlm3": vendored.read_internlm3,
+    "minicpmv": vendored.read_minicpmv,
+    "block_attention": blocks.read_block_attention,
+    "linear_attention": blocks.read_linear_attention,
 }
 FFNS: dict[str, Reader] = {
     "mlp": ffn.read_mlp,
@@ -36,4 +46,8 @@ FFNS: dict[str, Reader] = {
     "granite_moe": shaped.read_granite_moe,
     "shared_mlp": shaped.read_shared_mlp,
     "channel_mix": selective.read_channel_mix,
+    "block_width": blocks.read_block_width,
+    "linear_mlp": blocks.read_linear_mlp,
 }
+MIXERS |= extras.MIXERS
+FFNS |= extras.FFNS

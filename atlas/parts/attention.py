@@ -110,10 +110,7 @@ def kv_heads(v: View, heads: int) -> int:
 
 
 def rotary_dim(v: View, width: int) -> int | None:
-    """How many of a head's dimensions are rotated: a stated width, else a stated share, else all."""
-    stated = v.config.opt_count("rotary_width")
-    if stated is not None:
-        return min(stated, width)
+    """How many of a head's dimensions are rotated: a stated share, else a stated width, else all."""
     share = v.config.opt("partial_rotary_factor")
     if share is None:
         stated = v.opt_count("rotary_dim")

@@ -72,7 +72,7 @@ def _head(s: Ends, e: int) -> list[Part]:
         made += [Tensor("lm_head.bias", (s.vocab,), Component.UNEMBEDDING, Role.VECTOR)] * s.head_bias
         return [part("head", made)]
     made = [Tensor("score.weight", (s.labels, s.d), Component.OTHER)]
-    made += [Tensor("score.bias", (s.labels,), Component.OTHER, Role.VECTOR)] * (s.head != "score")
+    made += [Tensor("score.bias", (s.labels,), Component.OTHER, Role.VECTOR)] * (s.head not in ("score", "value"))
     return [part("head", made)]
 
 
@@ -90,6 +90,18 @@ def head_of(c: Config) -> tuple[str | None, str]:
     raise Refused(RefusalKind.UNKNOWN_CLASS, f"the class {shown(cls)} is not known to be a language model")
 
 
+FIXED = {"qa": 2, "value": 1, "value_bias": 1}
+"""Heads whose number of outputs no key states: the two ends of a span, or one value without or with a bias."""
+
+
+def tied(c: Config) -> bool:
+    """Whether the head is the embedding; raises `Unknown` where neither a key nor the family's class says so."""
+    stated = c.top("tie_word_embeddings")
+    if stated is None and "tie_word_embeddings" not in c.raw and "tie_word_embeddings" not in c.outer:
+        return bool(c.need("tie_word_embeddings"))
+    return bool(stated)
+
+
 def labels_of(c: Config) -> int:
     """Outputs of a classifier: num_labels, else the length of id2label, else 2 as the library takes it."""
     stated = c.outer.get("num_labels")
@@ -104,11 +116,28 @@ def decoder(c: Config) -> tuple[tuple[Part, ...], str | None]:
     cls, head = head_of(c)
     positions = c.count("max_position_embeddings") + c.size("position_offset") if c.word("position") == "learned" else 0
     scalars = Ends(
-        c.count("vocab_size"), c.count("hidden_size"), bool(c.top("tie_word_embeddings")), head, 2 if head == "qa" else labels_of(c),
+        c.count("vocab_size"), c.count("hidden_size"), tied(c), head, FIXED[head] if head in FIXED else labels_of(c),
         c.word("norm_class"), c.flag("norm_bias"), c.flag("final_norm"), positions, c.flag("lm_head_bias"), c.flag("embedding_norm"),
         c.opt_count("embedding_width"),
     )  # fmt: skip
     return ends(scalars), cls
 
 
-ENDS = {"decoder": decoder}
+def chatglm(c: Config) -> tuple[tuple[Part, ...], str | None]:
+    """A decoder whose checkpoint also stores the frequencies of its rotary positions: half of each head, in pairs."""
+    parts, cls = decoder(c)
+    buffer = Tensor("transformer.rotary_pos_emb.inv_freq", (c.count("head_dim") // 4,), Component.BUFFERS, Role.VECTOR)
+    return (*parts, part("buffers", [buffer])), cls
+
+
+def opt(c: Config) -> tuple[tuple[Part, ...], str | None]:
+    """OPT's ends: no final norm where norms follow the sum or where it was removed; norms may be without weights."""
+    first = c.flag("norm_first")
+    c.derived("norm_placement", "pre" if first else "post", f"do_layer_norm_before is {str(first).lower()}")
+    c.derived("final_norm", first and not c.flag("without_final_norm"), "only where norms stand first and it was not removed")
+    if not c.flag("norm_weights"):
+        c.derived("norm_class", NormClass.NONPARAMETRIC.value, "layer_norm_elementwise_affine is false")
+    return decoder(c)
+
+
+ENDS = {"decoder": decoder, "opt": opt, "chatglm": chatglm}

@@ -24,4 +24,9 @@ def falcon(c: Config) -> Names:
     return (("ln_attn",), ("ln_mlp",)) if count == 2 else (("input_layernorm",), ())
 
 
-NORMS: dict[str, Callable[[Config], Names]] = {f.__name__: f for f in (listed, falcon)}
+def one_if_parallel(c: Config) -> Names:
+    """One norm where attention and feed-forward stand side by side, the row's own lists where they follow each other."""
+    return (c.rules.mixer_norms, ()) if c.flag("parallel_residual") else listed(c)
+
+
+NORMS: dict[str, Callable[[Config], Names]] = {f.__name__: f for f in (listed, falcon, one_if_parallel)}
