@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from atlas.config import Config, Raw, mapping
 from atlas.fingerprint import Fingerprint
 from atlas.measure import COMPONENTS, Ledger, component, model_ledger, params_total, whole
+from atlas.parts import mtp
 from atlas.refusal import Refused
 from atlas.rotary import Rotary, read_rotary
 from atlas.structure import Feeding, Layer, Mixing, Model, Run, design_id, runs_of
@@ -87,6 +88,8 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
         **_attention(shape, rotary),
         **_feeding(shape),
         **_weights(ledger, dtype, quant),
+        "n_mtp_layers": mtp.stated(c),
+        "params_mtp": component(ledger, Component.MTP) if mtp.known(c) else None,
         **_costs(ledger, has_decoder=any(r.stack == "decoder" for r in model.runs)),
     }
     columns["tp_degrees"] = degrees(columns)
@@ -181,9 +184,7 @@ def _weights(ledger: Ledger, dtype: str | None, quant: str | None) -> dict[str, 
         "params_active_compute": ledger.active_compute,
         "weight_bytes_bf16": 2 * whole_model,
         "weight_bytes_checkpoint": width * whole_model if width and quant is None else None,
-        "params_mtp": component(ledger, Component.MTP),
         "params_buffers": component(ledger, Component.BUFFERS),
-        "n_mtp_layers": 0,
     }
     for x in COMPONENTS:
         found[f"params_{x}"] = n = component(ledger, x)

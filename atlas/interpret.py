@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from collections.abc import Mapping
+
 import msgspec
 
 from atlas import describe
@@ -11,9 +15,10 @@ from atlas.fingerprint import Evidence, Fingerprint
 from atlas.layouts import FFN_LAYOUTS, MIXER_LAYOUTS
 from atlas.parts import FFNS, MIXERS, Reader
 from atlas.parts.ends import ENDS, norm
+from atlas.parts.mtp import drafts
 from atlas.parts.norms import NORMS
 from atlas.refusal import Refused, contradiction, shown
-from atlas.structure import Model, Part, Run, layer, runs_of
+from atlas.structure import Layer, Model, Part, Run, layer, runs_of
 from schemas.vocabulary import RefusalKind, Verdict
 
 
@@ -54,7 +59,8 @@ def refusal(refused: Refused, name: str | None, data: Raw | None) -> Derived:
 def _derive(data: Raw, name: str | None) -> Derived:
     c = reader(data)
     parts, cls = ENDS[c.rules.ends](c)
-    model = Model(layer(parts), build(c), c.word("norm_class"), placement(c))
+    runs = build(c) + drafts(c, partial(one_layer, c))
+    model = Model(layer(parts), runs, c.word("norm_class"), placement(c))
     return describe.described(c, model, data, name, cls)
 
 
@@ -80,7 +86,9 @@ def _inner_rules(inner: Raw, rules: Family) -> Family:
 
 
 def _with_outer(inner: Family, wrapper: Family) -> Family:
-    return msgspec.structs.replace(inner, outer=wrapper.outer) if wrapper.outer else inner
+    if not wrapper.outer and not wrapper.classes:
+        return inner
+    return msgspec.structs.replace(inner, outer=wrapper.outer, classes={**inner.classes, **wrapper.classes})
 
 
 def model_type_of(data: Raw) -> str:
@@ -109,10 +117,22 @@ def build(c: Config) -> tuple[Run, ...]:
         raise contradiction(f"{len(mixers)} mixers for {len(ffns)} feed-forward layers")
     words = tuple(zip(mixers, ffns, strict=True))
     mixer_norms, ffn_norms = NORMS[c.rules.norms](c)
-    mixing = {w: _sublayer(c, w, c.rules.mixers.get(w), MIXERS, mixer_norms) for w in dict.fromkeys(mixers)}
-    feeding = {w: _sublayer(c, w, c.rules.ffns.get(w), FFNS, ffn_norms) for w in dict.fromkeys(ffns)}
+    mixing = {w: _sublayer(c, w, meaning(c.rules.mixers, w), MIXERS, mixer_norms) for w in dict.fromkeys(mixers)}
+    feeding = {w: _sublayer(c, w, meaning(c.rules.ffns, w), FFNS, ffn_norms) for w in dict.fromkeys(ffns)}
     made = {pair: layer(mixing[pair[0]] + feeding[pair[1]]) for pair in dict.fromkeys(words)}
     return tuple(Run(n, tuple(made[w] for w in words[start : start + unit])) for n, start, unit in runs_of(words))
+
+
+def one_layer(c: Config, mixer: str, ffn: str) -> Layer:
+    """A layer of this mixer and this feed-forward network, with the norms the family puts before them."""
+    mixer_norms, ffn_norms = NORMS[c.rules.norms](c)
+    mixing = _sublayer(c, mixer, meaning(c.rules.mixers, mixer), MIXERS, mixer_norms)
+    return layer(mixing + _sublayer(c, ffn, meaning(c.rules.ffns, ffn), FFNS, ffn_norms))
+
+
+def meaning(table: Mapping[str, tuple[Spec, ...]], word: str) -> tuple[Spec, ...] | None:
+    """The parts of a word; what stands behind its colon is for the part to read."""
+    return table.get(word) or table.get(word.partition(":")[0])
 
 
 def _sublayer(

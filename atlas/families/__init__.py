@@ -38,6 +38,15 @@ class Wrapped(msgspec.Struct, frozen=True):
     unnamed: tuple[str, ...] = ()  # nested model_types that are read by `family`'s rules too
 
 
+class Mtp(msgspec.Struct, frozen=True):
+    """What a checkpoint stores of a drafting layer: which of the model's layers it repeats, and what stands around them."""
+
+    layers: tuple[tuple[str, str], ...]  # words of mixer and feed-forward network, one pair per layer it is made of
+    style: str = "eh_proj"
+    copies: bool = False  # embedding and head of its own
+    streams: bool = False  # a head of hyper-connections of its own
+
+
 class Family(msgspec.Struct, frozen=True, eq=False):
     """One row, with what it extends merged in."""
 
@@ -59,6 +68,8 @@ class Family(msgspec.Struct, frozen=True, eq=False):
     irrelevant: frozenset[str] = frozenset()
     text: Wrapped | None = None
     encoder: str | None = None
+    mtp: Mtp | None = None
+    mtp_unstated: bool = False  # checkpoints of the family may hold drafting layers that no config states
     correct: tuple[Mapping[str, Any], ...] = ()
     references: tuple[str, ...] = ()
     expect: tuple[Mapping[str, Any], ...] = ()
@@ -113,6 +124,8 @@ def _made(model_type: str, row: dict[str, Any]) -> Family:
     row["irrelevant"] = IRRELEVANT.union(row.get("irrelevant", ()))
     if "text" in row:
         row["text"] = msgspec.convert(row["text"], Wrapped)
+    if "mtp" in row:
+        row["mtp"] = msgspec.convert(row["mtp"], Mtp)
     row["model_type"] = model_type
     row["unstated"] = _unstated(model_type, row)
     unknown = row.keys() - set(Family.__struct_fields__)
