@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from atlas.config import Config
-from atlas.layouts import blocks, common, experts, hybrids, latent, listed, loops, mixed, positions, windows
+from atlas.layouts import blocks, common, compressed, experts, hybrids, latent, listed, loops, mixed, positions, windows
 from atlas.layouts.common import Words
 
 Layout = Callable[[Config], Words]
@@ -41,6 +41,7 @@ MIXER_LAYOUTS: dict[str, Layout] = {
     "indexer_types": latent.indexer_types,
     "kimi_linear": latent.kimi_linear,
     "mimo": latent.mimo,
+    "compress_ratios": compressed.compress_ratios,
 }
 FFN_LAYOUTS: dict[str, Layout] = {
     "same": common.same_ffn,
@@ -53,6 +54,7 @@ FFN_LAYOUTS: dict[str, Layout] = {
     "experts_every": mixed.experts_every,
     "experts_if_any": mixed.experts_if_any,
     "mlp_types": latent.mlp_types,
+    "hash_first": compressed.hash_first,
 }
 MIXER_LAYOUTS |= listed.MIXER_LAYOUTS | loops.LOOPED
 FFN_LAYOUTS |= listed.FFN_LAYOUTS | loops.FFN_LAYOUTS

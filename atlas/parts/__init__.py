@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from atlas.config import View
-from atlas.parts import attention, blocks, extras, ffn, kda, mimo, mla, recurrent, selective, shaped, sparse, vendored
+from atlas.parts import attention, blocks, compressed, ends_more, extras, ffn, hyper, kda, memory, mimo, mla, recurrent, selective, shaped, sparse, vendored
+from atlas.parts.ends import ENDS
 from atlas.structure import Part
 
 Reader = Callable[[View], Part]
@@ -20,6 +21,8 @@ MIXERS: dict[str, Reader] = {
     "dsa": sparse.read_dsa,
     "kda": kda.read_kda,
     "mimo_window": mimo.read_window,
+    "compressed": compressed.read_compressed,
+    "hyper_connection": hyper.read_connection,
     "mamba2": recurrent.read_mamba2,
     "gated_delta": recurrent.read_gated_delta,
     "mla_derived": shaped.read_mla_derived,
@@ -33,6 +36,7 @@ MIXERS: dict[str, Reader] = {
     "baichuan": vendored.read_baichuan,
     "biased": vendored.read_biased,
     "rotary_elements": vendored.read_rotary_elements,
+    "hf_olmo": vendored.read_hf_olmo,
     "internlm3": vendored.read_internlm3,
     "minicpmv": vendored.read_minicpmv,
     "block_attention": blocks.read_block_attention,
@@ -41,13 +45,19 @@ MIXERS: dict[str, Reader] = {
 FFNS: dict[str, Reader] = {
     "mlp": ffn.read_mlp,
     "moe": ffn.read_moe,
+    "hash_moe": hyper.read_hash_moe,
+    "hyper_connection": hyper.read_connection,
     "block_mlp": shaped.read_block_mlp,
     "half_mlp": shaped.read_half_mlp,
     "granite_moe": shaped.read_granite_moe,
     "shared_mlp": shaped.read_shared_mlp,
     "channel_mix": selective.read_channel_mix,
     "block_width": blocks.read_block_width,
+    "hf_olmo_mlp": vendored.read_hf_olmo_mlp,
+    "residual_mlp": vendored.read_residual_mlp,
     "linear_mlp": blocks.read_linear_mlp,
 }
-MIXERS |= extras.MIXERS
+MIXERS |= extras.MIXERS | memory.MIXERS
 FFNS |= extras.FFNS
+ENDS.update(ends_more.ENDS)
+ENDS["streams"] = hyper.decoder_of_streams

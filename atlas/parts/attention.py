@@ -111,7 +111,7 @@ def kv_heads(v: View, heads: int) -> int:
 
 def rotary_dim(v: View, width: int) -> int | None:
     """How many of a head's dimensions are rotated: a stated share, else a stated width, else all."""
-    share = v.config.opt("partial_rotary_factor")
+    share = v.opt("partial_rotary_factor")
     if share is None:
         stated = v.opt_count("rotary_dim")
         return width if stated is None else min(stated, width)

@@ -29,4 +29,12 @@ def one_if_parallel(c: Config) -> Names:
     return (c.rules.mixer_norms, ()) if c.flag("parallel_residual") else listed(c)
 
 
-NORMS: dict[str, Callable[[Config], Names]] = {f.__name__: f for f in (listed, falcon, one_if_parallel)}
+def sandwich_switch(c: Config) -> Names:
+    """The row's two norms around each sublayer, or the first of them alone where the config has the second off."""
+    if c.flag("sandwich"):
+        return listed(c)
+    c.derived("norm_placement", "pre", "the norms after the sublayers are off")
+    return c.rules.mixer_norms[:1], c.rules.ffn_norms[:1]
+
+
+NORMS: dict[str, Callable[[Config], Names]] = {f.__name__: f for f in (listed, falcon, one_if_parallel, sandwich_switch)}

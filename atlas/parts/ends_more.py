@@ -1,0 +1,82 @@
+"""Ends of decoders that differ from the usual: deeper, scaled or narrower heads, padded tables, vectors beside the stack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from atlas.config import Config
+from atlas.parts.ends import decoder, head_of, norm
+from atlas.refusal import Refused, shown
+from atlas.structure import Part, Tensor, part
+from schemas.vocabulary import Component, RefusalKind, Role
+
+Made = tuple[tuple[Part, ...], str | None]
+U = Component.UNEMBEDDING
+
+
+def known_head(c: Config, *heads: str) -> tuple[str | None, str]:
+    """The class and its head, where the head is one of these; raises `Refused` (unknown_class)."""
+    cls, head = head_of(c)
+    if head not in heads:
+        raise Refused(RefusalKind.UNKNOWN_CLASS, f"what the head of {shown(cls)} weighs is not known")
+    return cls, head
+
+
+def narrow_head(c: Config) -> Made:
+    """A head that may be narrower than the token table."""
+    width = c.opt_count("output_vocab_size")
+    parts, cls = decoder(c)
+    if width is None or head_of(c)[1] != "lm":
+        return parts, cls
+    head = Tensor("lm_head.weight", (width, c.count("hidden_size")), U)
+    return (*(p for p in parts if p.kind != "head"), part("head", [head])), cls
+
+
+def scaled_head(c: Config) -> Made:
+    """A head with one learned scale per token."""
+    parts, cls = decoder(c)
+    scale = Tensor("lm_head.logit_scale", (c.count("vocab_size"),), U, Role.VECTOR)
+    return (*parts, *[part("head.scale", [scale])] * (head_of(c)[1] == "lm")), cls
+
+
+def with_vectors(c: Config) -> Made:
+    """Vectors as wide as the hidden state beside the stack: initial states and scales."""
+    parts, cls = decoder(c)
+    made = [Tensor(n, (c.count("hidden_size"),), Component.OTHER, Role.VECTOR) for n in c.rules.facts["end_vectors"]]
+    return (*parts, part("ends.vectors", made)), cls
+
+
+def padded_table(c: Config) -> Made:
+    """A token table one row longer than the vocabulary, for padding; the head has no such row."""
+    cls, head = known_head(c, "lm", "none")
+    vocab, d = c.count("vocab_size"), c.count("hidden_size")
+    made = [
+        part("embedding", [Tensor("model.embed_tokens.weight", (vocab + 1, d), Component.EMBEDDING, Role.LOOKUP)]),
+        norm("model.norm", d, c.word("norm_class"), c.flag("norm_bias")),
+    ]
+    return (*made, *[part("head", [Tensor("lm_head.weight", (vocab, d), U)])] * (head == "lm")), cls
+
+
+def modernbert_decoder(c: Config) -> Made:
+    """Before the tied head stand a square matrix and a norm."""
+    cls, head = known_head(c, "lm", "none")
+    parts, _ = decoder(c)
+    if head == "none":
+        return parts, cls
+    d = c.count("hidden_size")
+    made = [Tensor("lm_head.dense.weight", (d, d), U), Tensor("lm_head.norm.weight", (d,), U, Role.VECTOR)]
+    made += [Tensor("lm_head.dense.bias", (d,), U, Role.VECTOR)] * c.flag("classifier_bias")
+    made += [Tensor("lm_head.norm.bias", (d,), U, Role.VECTOR)] * c.flag("norm_bias")
+    return (*parts, part("head.transform", made)), cls
+
+
+def cohere2_moe(c: Config) -> Made:
+    """RMSNorm where `rms_norm_eps` is stated, LayerNorm without bias where not."""
+    cls = "layernorm" if c.opt("rms_norm_eps") is None else "rmsnorm"
+    c.derived("norm_class", cls, "RMSNorm only where rms_norm_eps is stated")
+    return decoder(c)
+
+
+ENDS: dict[str, Callable[[Config], Made]] = {
+    f.__name__: f for f in (narrow_head, scaled_head, with_vectors, padded_table, modernbert_decoder, cohere2_moe)
+}

@@ -1,0 +1,169 @@
+"""Tensors that a few families add to a usual part: output gates, learned scales, sublayer norms, activations with weights.
+
+A row names them in `extras`; every name here is one function from the part's view and facts to its tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any
+
+from atlas.config import View
+from atlas.parts.attention import read_gqa
+from atlas.parts.ffn import read_mlp, read_moe
+from atlas.refusal import bad_value
+from atlas.structure import Feeding, Mixing, Part, Tensor, part
+from schemas.vocabulary import Component, Ffn, Role
+
+A, F, N, X = Component.ATTENTION, Component.FFN_DENSE, Component.NORM, Component.OTHER
+Extra = Callable[[View, Any], Iterable[Tensor]]
+
+
+def vector(name: str, width: int, component: Component) -> Tensor:
+    """A vector of weights."""
+    return Tensor(name, (width,), component, Role.VECTOR)
+
+
+@lru_cache(maxsize=8192)
+def extended(p: Part, more: tuple[Tensor, ...]) -> Part:
+    """The part with more tensors."""
+    return part(p.kind, p.tensors + more, p.states, p.reads, p.info)
+
+
+@lru_cache(maxsize=4096)
+def again(p: Part) -> Part:
+    """The part run once more with the weights it already has: nothing stored, the same work, a cache of its own."""
+    return part(p.kind, tuple(t._replace(stored=0) for t in p.tensors), p.states, p.reads, p.info)
+
+
+def _wide(m: Mixing) -> int:
+    assert m.n_q_heads is not None and m.head_dim is not None  # noqa: S101, PT018 - attention states both
+    return m.n_q_heads * m.head_dim
+
+
+def gate_proj(v: View, m: Mixing) -> list[Tensor]:
+    """A projection as wide as the queries whose sigmoid gates the output of attention."""
+    return [Tensor("self_attn.gate_proj.weight", (_wide(m), v.count("hidden_size")), A)]
+
+
+def gate_bias(_: View, m: Mixing) -> list[Tensor]:
+    """One bias per head for that gate."""
+    assert m.n_q_heads is not None  # noqa: S101 - attention states it
+    return [vector("self_attn.gate_bias", m.n_q_heads, A)]
+
+
+def head_gate(v: View, m: Mixing) -> list[Tensor]:
+    """One gate per head, where the config has it on."""
+    assert m.n_q_heads is not None  # noqa: S101 - attention states it
+    return [Tensor("self_attn.g_proj.weight", (m.n_q_heads, v.count("hidden_size")), A)] * v.flag("use_attention_gate")
+
+
+def lambdas(_: View, m: Mixing) -> list[Tensor]:
+    """Four vectors that weigh the two attentions of a differential pair (arXiv 2410.05258)."""
+    assert m.head_dim is not None  # noqa: S101 - attention states it
+    return [vector(f"self_attn.lambda_{x}", m.head_dim, A) for x in ("q1", "k1", "q2", "k2")]
+
+
+def dynamic_mask(v: View, m: Mixing) -> list[Tensor]:
+    """The weights that compute Doge's dynamic mask from the values."""
+    assert m.n_kv_heads is not None and m.head_dim is not None  # noqa: S101, PT018 - attention states both
+    made = [vector("self_attn.A", m.n_kv_heads, A)]
+    made.append(Tensor("self_attn.dt_proj.weight", (m.n_kv_heads, m.n_kv_heads * m.head_dim), A))
+    return made + [vector("self_attn.dt_proj.bias", m.n_kv_heads, A)] * v.flag("qkv_bias")
+
+
+def unit_scales(_: View, m: Mixing) -> list[Tensor]:
+    """Scales of normalized queries and keys, and of the gate (arXiv 2410.01131)."""
+    return [vector("self_attn.sqk", _wide(m), A), vector("self_attn.s_gate", _wide(m), A)]
+
+
+def attention_sub_norm(v: View, _: Mixing) -> list[Tensor]:
+    """A norm between attention and its output projection."""
+    return [vector("self_attn.attn_sub_norm.weight", v.count("hidden_size"), A)]
+
+
+def xielu(_: View, __: Feeding) -> list[Tensor]:
+    """An activation with two learned numbers, and two fixed ones that the checkpoint keeps (arXiv 2411.13010)."""
+    learned = [vector(f"mlp.act_fn.{x}", 1, F) for x in ("alpha_p", "alpha_n")]
+    return learned + [vector(f"mlp.act_fn.{x}", 1, Component.BUFFERS) for x in ("beta", "eps")]
+
+
+def hidden_scales(_: View, f: Feeding) -> list[Tensor]:
+    """Scales of the gate's and the up projection's outputs."""
+    return [vector("mlp.suv_gate", f.d_ff, F), vector("mlp.suv_up", f.d_ff, F)]
+
+
+def ffn_sub_norm(_: View, f: Feeding) -> list[Tensor]:
+    """A norm between the activation and the down projection."""
+    return [vector("mlp.ffn_sub_norm.weight", f.d_ff, N)]
+
+
+def shared_bias(v: View, f: Feeding) -> list[Tensor]:
+    """Biases of the shared experts, where the config has biases."""
+    if not (f.n_shared and v.flag("ffn_bias")):
+        return []
+    width = f.n_shared * f.d_ff
+    shapes = {"gate_proj": width, "up_proj": width, "down_proj": v.count("hidden_size")}
+    return [vector(f"mlp.shared_experts.{n}.bias", w, Component.EXPERTS_SHARED) for n, w in shapes.items()]
+
+
+def output_bias(v: View, _: Feeding) -> list[Tensor]:
+    """One bias on the sum of the experts' outputs."""
+    return [vector("mlp.bias", v.count("hidden_size"), F)]
+
+
+EXTRAS: dict[str, Extra] = {
+    f.__name__: f
+    for f in (
+        gate_proj, gate_bias, head_gate, lambdas, dynamic_mask, unit_scales, attention_sub_norm, xielu, hidden_scales, ffn_sub_norm,
+        shared_bias, output_bias,
+    )
+}  # fmt: skip
+
+
+def _with(read: Callable[[View], Part]) -> Callable[[View], Part]:
+    def reader(v: View) -> Part:
+        usual = read(v)
+        made = extended(usual, tuple(t for n in v.items("extras") for t in EXTRAS[n](v, usual.info)))
+        return again(made) if v.opt("again") else made
+
+    return reader
+
+
+def read_scales(v: View) -> Part:
+    """Vectors as wide as the hidden state that stand beside the sublayers: residual scales and the like."""
+    width = v.count("hidden_size")
+    made = _vectors(tuple(v.items("names")), width)
+    return again(made) if v.opt("again") else made
+
+
+@lru_cache(maxsize=1024)
+def _vectors(names: tuple[str, ...], width: int) -> Part:
+    return part("scales", [vector(n, width, X) for n in names])
+
+
+@lru_cache(maxsize=1024)
+def _retrieved(d: int, d_ff: int, experts: int, top_k: int, bias: bool, activation: str) -> Part:
+    keys = int(experts**0.5)
+    made = [Tensor("mlp.router_gate.weight", (2 * keys, d), Component.ROUTER)]
+    for x in ("down_embed", "up_embed"):
+        made.append(Tensor(f"mlp.{x}.weight", (1, d), Component.EXPERTS_ROUTED, Role.MATMUL, experts, top_k))
+    for x, shape in {"gate_proj": (d_ff, d), "up_proj": (d_ff, d), "down_proj": (d, d_ff)}.items():
+        made.append(Tensor(f"mlp.{x}.weight", shape, Component.EXPERTS_SHARED))
+        made += [vector(f"mlp.{x}.bias", shape[0], Component.EXPERTS_SHARED)] * bias
+    return part("ffn.retrieved", made, info=Feeding(Ffn.MOE, "moe", 1, activation, True, experts, 1, top_k))
+
+
+def read_retrieved(v: View) -> Part:
+    """One shared network and many experts of one neuron each, found by product keys (Doge's CDMoE, after arXiv 2407.04153)."""
+    usual = read_mlp(v).info
+    assert isinstance(usual, Feeding)  # noqa: S101 - that is what it is
+    experts, top_k = v.count("num_experts"), v.count("num_experts_per_tok")
+    if top_k > experts:
+        raise bad_value("num_experts_per_tok", top_k, f"at most {experts}")
+    return _retrieved(v.count("hidden_size"), usual.d_ff, experts, top_k, v.flag("ffn_bias"), usual.activation)
+
+
+MIXERS = {"gqa_plus": _with(read_gqa), "scales": read_scales}
+FFNS = {"mlp_plus": _with(read_mlp), "moe_plus": _with(read_moe), "scales": read_scales, "retrieved": read_retrieved}
