@@ -132,6 +132,11 @@ def _identity() -> Iterator[Rule]:
         "a repository that ended well has a config",
         f"SELECT repo_id FROM models WHERE outcome IN {_WITH_CONFIG} AND config_id IS NULL",
     )
+    yield Rule(
+        "models",
+        "a config was seen on a day",
+        "SELECT repo_id FROM models WHERE (config_id IS NULL) <> (as_of IS NULL)",
+    )
 
 
 def _listed(words: type[Origin | Component]) -> str:

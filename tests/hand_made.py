@@ -47,7 +47,8 @@ LISTED = 5
 
 
 def _model(repo: str, config: str | None, outcome: str = "ok", **listing: object) -> dict[str, Any]:
-    return {"repo_id": repo, "outcome": outcome, "config_id": config, "as_of": DAY, "source": "catalogue", **listing}
+    as_of = DAY if config else None
+    return {"repo_id": repo, "outcome": outcome, "config_id": config, "as_of": as_of, "source": "catalogue", **listing}
 
 
 def _config(raw: str, design: str, **values: object) -> dict[str, Any]:
@@ -56,7 +57,9 @@ def _config(raw: str, design: str, **values: object) -> dict[str, Any]:
     return {**known, "model_type": "llama", "evidence": evidence, "unread": [], **values}
 
 
-def _design(design: str, layers: int, active: int, compute: int, params: dict[str, int], **more: object) -> dict[str, Any]:
+def _design(
+    design: str, layers: int, active: int, compute: int, params: dict[str, int], **more: object
+) -> dict[str, Any]:
     counts = {f"params_{c}": params.get(c, 0) for c in (*SUMMED, "mtp", "towers", "buffers")}
     total = sum(params.values())
     shares = {f"share_{c}": params.get(c, 0) / total for c in SUMMED}
@@ -65,10 +68,21 @@ def _design(design: str, layers: int, active: int, compute: int, params: dict[st
     return {"design_id": design, "n_layers": layers, "layer_mix": [], **counts, **shares, **costs, **sums, **more}
 
 
-def _weight(design: str, run: int, slot: int, ordinal: int, name: str, shape: list[int], component: str, role: str) -> dict[str, Any]:
+def _weight(
+    design: str, run: int, slot: int, ordinal: int, name: str, shape: list[int], component: str, role: str
+) -> dict[str, Any]:
     elements = shape[0] * (shape[1] if len(shape) > 1 else 1)
     place = {"design_id": design, "run": run, "slot": slot, "ordinal": ordinal, "part": component, "name": name}
-    return {**place, "repeats": 1, "shape": shape, "stored": 1, "touched": 1, "role": role, "component": component, "elements": elements}
+    return {
+        **place,
+        "repeats": 1,
+        "shape": shape,
+        "stored": 1,
+        "touched": 1,
+        "role": role,
+        "component": component,
+        "elements": elements,
+    }
 
 
 def _layer_weights(slot: int) -> list[dict[str, Any]]:
@@ -81,7 +95,15 @@ def _layer_weights(slot: int) -> list[dict[str, Any]]:
 
 
 def _layer(design: str, slot: int, mixer: str, params: int, **more: object) -> dict[str, Any]:
-    place = {"design_id": design, "run": 0, "slot": slot, "mixer_slot": 0, "repeats": 1, "first_index": slot, "stride": 2}
+    place = {
+        "design_id": design,
+        "run": 0,
+        "slot": slot,
+        "mixer_slot": 0,
+        "repeats": 1,
+        "first_index": slot,
+        "stride": 2,
+    }
     return {**place, "mixer": mixer, "state_bytes_constant": 0, "ffn": "dense", "params": params, **more}
 
 

@@ -1,0 +1,149 @@
+"""Integrity of a whole snapshot: every rule has a mutant that breaks it, and the hand-made atlas breaks none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import hand_made
+import pytest
+
+from pipeline import snapshot
+from pipeline.errors import Invalid
+from schemas import checks
+from schemas.checks import Rule, rules
+from schemas.registry import TABLES
+
+EXPLICIT = {
+    "the raw text has the digest and length the row says": "UPDATE configs SET raw = raw || ' ' WHERE raw IS NOT NULL",
+    "a config is refused with a reason or has a design, never both and never neither": "DELETE FROM refusals",
+    "a derived config has evidence, whole and of known origin": "UPDATE configs SET evidence = []",
+    "a repository that ended well has a config": "UPDATE models SET config_id = NULL",
+    "a config was seen on a day": "UPDATE models SET as_of = NULL",
+    "the components sum to params_total exactly": "UPDATE designs SET params_norm = params_norm + 1",
+    "the shares sum to 1": "UPDATE designs SET share_norm = share_norm + 0.01",
+    "each share is its component / params_total": (
+        "UPDATE designs SET share_norm = share_attention, share_attention = share_norm"
+    ),
+    "flops_per_token is 2 x params_active_compute": "UPDATE designs SET flops_per_token = flops_per_token + 1",
+    "weight_bytes_bf16 is 2 x params_total": "UPDATE designs SET weight_bytes_bf16 = NULL",
+    "elements is the product of the shape": "UPDATE parameters SET shape = [3, 3] WHERE name = 'qkv'",
+    "a longer context never holds less": "UPDATE designs SET kv_bytes_32k = 1 WHERE design_id = 'aaaa'",
+    "a state of a fixed size is constant, and only that": "UPDATE states SET kind = 'kv' WHERE stride = 0",
+    "the layers of a design are numbered from 0 to n_layers - 1, none left out": "UPDATE layers SET first_index = 0",
+    "every listed repository is a row of models": "UPDATE snapshot SET rows = rows + 1 WHERE name = 'snapshot'",
+}
+
+
+@pytest.fixture(scope="module")
+def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The hand-made snapshot in memory, to be changed inside transactions."""
+    home = tmp_path_factory.mktemp("home")
+    made = snapshot.publish(
+        home, hand_made.content(), day=hand_made.DAY, source="hand", listed=hand_made.LISTED, code_version="0"
+    )
+    with duckdb.connect() as con:
+        con.execute(f"ATTACH '{made.path}' AS made (READ_ONLY)")
+        con.execute("COPY FROM DATABASE made TO memory")
+        con.execute("DETACH made")
+        yield con
+
+
+def mutant(rule: Rule) -> str:
+    """SQL that breaks this rule."""
+    words = rule.says.split()
+    if rule.says in EXPLICIT:
+        return EXPLICIT[rule.says]
+    if rule.says.startswith("rows are unique"):
+        return f"INSERT INTO {rule.table} SELECT * FROM {rule.table} LIMIT 1"
+    if rule.says.startswith("there is at least"):
+        return f"DELETE FROM {rule.table}"
+    if " equals the sum over " in rule.says:
+        return f"UPDATE designs SET {words[0]} = {words[0]} + 1"
+    if rule.says.startswith("the manifest knows"):
+        return f"UPDATE snapshot SET rows = rows + 1 WHERE name = '{words[-1]}'"
+    assert rule.says.startswith("every "), rule
+    return f"DELETE FROM {words[-1]}"
+
+
+def broken(con: duckdb.DuckDBPyConnection, rule: Rule, change: str | None) -> checks.Failure | None:
+    """What a rule says of the snapshot after a change, which is then undone."""
+    con.execute("BEGIN")
+    try:
+        if change:
+            con.execute(change)
+        return checks._broken(con, rule)  # noqa: SLF001 - one rule at a time, for speed
+    finally:
+        con.execute("ROLLBACK")
+
+
+def label(rule: Rule) -> str:
+    """Name of a test case."""
+    return f"{rule.table}: {rule.says}"
+
+
+def test_the_hand_made_atlas_breaks_no_rule(con: duckdb.DuckDBPyConnection) -> None:
+    """What the mutants are made from is whole; its numbers were counted by hand."""
+    assert checks.failures(con) == []
+
+
+@pytest.mark.parametrize("rule", rules(), ids=label)
+def test_a_mutant_breaks_the_rule(con: duckdb.DuckDBPyConnection, rule: Rule) -> None:
+    """For every rule there is a change that it notices, and the failure names examples."""
+    failure = broken(con, rule, mutant(rule))
+    assert failure is not None
+    assert failure.rows >= 1
+    assert all(failure.examples)
+
+
+@pytest.mark.parametrize(
+    ("says", "change"),
+    [
+        ("rows are unique and ordered by repo_id", "UPDATE models SET repo_id = 'zzz' WHERE repo_id = 'org/A-8B'"),
+        ("params_mtp equals the sum over parameters", "UPDATE parameters SET component = 'mtp' WHERE name = 'qkv'"),
+        ("params_active equals the sum over parameters", "UPDATE parameters SET touched = 0 WHERE name = 'qkv'"),
+        ("params_active_compute equals the sum over parameters", "UPDATE parameters SET role = 'lookup' WHERE name = 'up'"),
+        ("params_norm equals the sum over parameters", "UPDATE designs SET params_norm = NULL"),
+        ("kv_bytes_4k equals the sum over states", 'UPDATE states SET "window" = NULL'),
+        ("kv_bytes_4k equals the sum over states", "UPDATE designs SET kv_bytes_4k = NULL"),
+        ("kv_bytes_4k equals the sum over states", "DELETE FROM states WHERE design_id = 'bbbb'"),
+        ("state_bytes_constant equals the sum over states", "UPDATE states SET width_bytes = 2"),
+        ("a config is refused with a reason or has a design, never both and never neither", "UPDATE configs SET design_id = NULL"),
+        ("a derived config has evidence, whole and of known origin", "UPDATE configs SET evidence = [{'field': 'a', 'value': '1', 'origin': 'guess', 'source': 'x'}]"),
+        ("a derived config has evidence, whole and of known origin", "UPDATE configs SET evidence = [{'field': 'a', 'value': NULL, 'origin': 'explicit', 'source': 'x'}]"),
+        ("the raw text has the digest and length the row says", "UPDATE configs SET raw_bytes = encode('x') WHERE raw IS NULL"),
+        ("the raw text has the digest and length the row says", "UPDATE configs SET size_bytes = size_bytes + 1"),
+        ("the layers of a design are numbered from 0 to n_layers - 1, none left out", "UPDATE layers SET repeats = 2"),
+        ("the layers of a design are numbered from 0 to n_layers - 1, none left out", "DELETE FROM layers WHERE slot = 0"),
+        ("the manifest knows every row of models", "DELETE FROM snapshot WHERE name = 'models'"),
+        ("every listed repository is a row of models", "DELETE FROM snapshot WHERE name = 'snapshot'"),
+    ],
+)  # fmt: skip
+def test_further_mutants(con: duckdb.DuckDBPyConnection, says: str, change: str) -> None:
+    """Rules that can be broken in several ways notice each of them."""
+    assert any(broken(con, rule, change) for rule in rules() if rule.says == says)
+
+
+def test_a_failure_shows_five_examples(con: duckdb.DuckDBPyConnection) -> None:
+    """A message says table, rule and number of rows, and shows no more than five of them."""
+    rule = next(r for r in rules() if r.table == "parameters" and r.says.startswith("elements"))
+    failure = broken(con, rule, "UPDATE parameters SET shape = [1, 1]")
+    assert failure is not None
+    assert str(failure).startswith("table parameters: 13 row(s) break the rule that elements is the product of the shape: aaaa ")
+    assert len(failure.examples) == 5
+
+
+def test_every_table_has_a_key_rule() -> None:
+    """No table is left without a rule about its key, the manifest aside, whose rows have a rule each."""
+    named = {r.table for r in rules() if r.says.startswith("rows are unique")}
+    assert named == set(TABLES) - {"snapshot"}
+
+
+def test_a_refused_snapshot_is_not_published(tmp_path: Path) -> None:
+    """A broken rule ends with a message about it and leaves nothing behind."""
+    content = hand_made.content()
+    content["parameters"] = content["parameters"].head(3)
+    with pytest.raises(Invalid, match="params_ffn_dense equals the sum over parameters"):
+        snapshot.publish(tmp_path, content, day=hand_made.DAY, source="hand", listed=hand_made.LISTED, code_version="0")
+    assert [p.name for p in (tmp_path / "snapshots").iterdir() if p.name != ".lock"] == []
