@@ -1,0 +1,51 @@
+"""Blocks found by architecture search (Puzzle, arXiv 2411.19146): every layer has its own KV heads and width, or a plain matrix instead.
+
+A layer's word carries what differs: `attention:8` has 8 query heads on each KV head, `mlp:14336` that width.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from atlas.config import View
+from atlas.parts.attention import Gqa, gqa, head_dim
+from atlas.parts.ffn import Mlp, activation, mlp
+from atlas.refusal import contradiction
+from atlas.structure import Feeding, Part, Tensor, part
+from schemas.vocabulary import Component, Ffn
+
+
+def number_of(v: View) -> int:
+    """The number that a layer's word carries."""
+    return int(v.part_word.partition(":")[2])
+
+
+def read_block_attention(v: View) -> Part:
+    """Attention whose KV heads are the query heads over those in a group."""
+    d, heads, group = v.count("hidden_size"), v.count("num_attention_heads"), number_of(v)
+    if heads % group:
+        raise contradiction(f"{heads} query heads are no multiple of {group} in a group")
+    hd, bias = head_dim(v, d, heads), v.flag("attention_bias")
+    return gqa(Gqa(d, heads, heads // group, hd, hd, bias, bias, rotary_dim=hd))
+
+
+def read_block_width(v: View) -> Part:
+    """A gated network of the width that the layer's word carries."""
+    return mlp(Mlp(v.count("hidden_size"), number_of(v), True, v.flag("ffn_bias"), activation(v)))
+
+
+@lru_cache(maxsize=256)
+def matrix(d: int, name: str, component: Component) -> Part:
+    """One square matrix where attention or a feed-forward network stood."""
+    info = Feeding(Ffn.DENSE, "linear", d, "none", False) if component is Component.FFN_DENSE else None
+    return part("linear", [Tensor(f"{name}.weight", (d, d), component)], info=info)
+
+
+def read_linear_attention(v: View) -> Part:
+    """A matrix in attention's place: it mixes no tokens and keeps nothing."""
+    return matrix(v.count("hidden_size"), "self_attn.linear_attn", Component.ATTENTION)
+
+
+def read_linear_mlp(v: View) -> Part:
+    """A matrix in the feed-forward network's place."""
+    return matrix(v.count("hidden_size"), "mlp.linear_mlp", Component.FFN_DENSE)
