@@ -1,0 +1,76 @@
+"""DeepSeek-V4's layers: how much of the past each of them compresses, and which of them choose experts by a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from atlas.config import Config
+from atlas.layouts.common import Words, n_layers
+from atlas.refusal import bad_value, contradiction
+
+RATIOS = {0: "sliding_attention", 4: "compressed_sparse_attention", 128: "heavily_compressed_attention"}
+
+
+def compress_ratios(c: Config) -> Words:
+    """The config's layer_types, else its compress_ratios, else two heavily compressed layers and then both kinds in turn.
+
+    Entries beyond the last layer describe drafting layers.
+    """
+    _rates(c)
+    _rotated(c)
+    n, stated = n_layers(c), c.opt("layer_types")
+    if stated is None:
+        ratios = c.opt("compress_ratios")
+        stated = _default(c, n) if ratios is None else _kinds(ratios)
+    return _first("layer_types", stated, n, c.rules.mixers)
+
+
+def _kinds(ratios: Any) -> list[str]:
+    if not isinstance(ratios, list):
+        raise bad_value("compress_ratios", ratios, "a list")
+    unknown = next((r for r in ratios if type(r) is not int or r not in RATIOS), None)  # pyright: ignore[reportUnknownVariableType]
+    if unknown is not None:
+        raise bad_value("compress_ratios", unknown, "0, 4 or 128")
+    return [RATIOS[r] for r in ratios]  # pyright: ignore[reportUnknownVariableType]
+
+
+def _default(c: Config, n: int) -> list[str]:
+    c.derived("layer_types", "2 heavily compressed, then sparse and heavy in turn", "neither layer_types nor compress_ratios is stated")
+    return [RATIOS[4] if i > 2 and i % 2 else RATIOS[128] for i in range(n)]
+
+
+def _first(field: str, stated: Any, n: int, known: Any) -> Words:
+    if not isinstance(stated, list) or len(stated) < n:  # pyright: ignore[reportUnknownArgumentType]
+        raise contradiction(f"{field} does not name each of the {n} layers")
+    words: list[Any] = stated[:n]  # pyright: ignore[reportUnknownVariableType]
+    unknown = next((w for w in words if not isinstance(w, str) or w not in known), None)
+    if unknown is not None:
+        raise bad_value(field, unknown, "one of " + ", ".join(sorted(known)))
+    return tuple(words)
+
+
+def _rates(c: Config) -> None:
+    """Tokens per compressed entry: stated by kind, else 4 and 128."""
+    stated = c.opt("compress_rates")
+    for short, kind, usual in (("sparse", RATIOS[4], 4), ("heavy", RATIOS[128], 128)):
+        name, rate = f"compress_rate_{short}", c.opt_count(f"compress_rate_{short}")
+        if rate is None and isinstance(stated, dict):
+            rate = stated.get(kind)  # pyright: ignore[reportUnknownVariableType,reportUnknownMemberType]
+        c.derived(name, usual if rate is None else rate, f"tokens per entry of {kind}")
+
+
+def _rotated(c: Config) -> None:
+    """Dimensions of an entry that RoPE turns: stated, else a stated share, else an eighth."""
+    if c.opt_count("qk_rope_head_dim") is None:
+        share = c.number("partial_rotary_factor")
+        share = 0.125 if share is None else share
+        c.derived("qk_rope_head_dim", int(c.count("head_dim") * share), f"head_dim x {share:g}")
+
+
+def hash_first(c: Config) -> Words:
+    """The config's mlp_layer_types, else experts chosen by a table in the first `num_hash_layers` layers and by a router after."""
+    n, stated = n_layers(c), c.opt("mlp_layer_types")
+    if stated is not None:
+        return _first("mlp_layer_types", stated, n, c.rules.ffns)
+    first = min(c.size("num_hash_layers"), n)
+    return ("hash_moe",) * first + ("moe",) * (n - first)

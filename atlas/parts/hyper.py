@@ -1,0 +1,65 @@
+"""Hyper-connections: the residual is several streams, mixed by a small projection before every sublayer and once before the head.
+
+Per sublayer `streams x (streams + 2)` mixing weights are computed from all streams together (DeepSeek-V4, section 2.2; Xie et al. 2026).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from atlas.config import Config, View
+from atlas.parts.ends import decoder
+from atlas.parts.ffn import read_moe
+from atlas.structure import Part, Tensor, part
+from schemas.vocabulary import Component, Role
+
+O = Component.OTHER  # noqa: E741 - the letter of the component, as in the modules beside
+
+
+@lru_cache(maxsize=256)
+def connection(d: int, streams: int) -> Part:
+    """The mixing before one sublayer."""
+    outputs = streams * (streams + 2)
+    return part(
+        "hyper.connection",
+        [
+            Tensor("hc.fn", (outputs, streams * d), O),
+            Tensor("hc.base", (outputs,), O, Role.VECTOR),
+            Tensor("hc.scale", (3,), O, Role.VECTOR),
+        ],
+    )
+
+
+@lru_cache(maxsize=256)
+def head(d: int, streams: int) -> Part:
+    """The mixing of all streams to one, before the final norm."""
+    return part(
+        "hyper.head",
+        [
+            Tensor("model.hc_head.hc_fn", (streams, streams * d), O),
+            Tensor("model.hc_head.hc_base", (streams,), O, Role.VECTOR),
+            Tensor("model.hc_head.hc_scale", (1,), O, Role.VECTOR),
+        ],
+    )
+
+
+def read_connection(v: View) -> Part:
+    """The mixing as the config states it."""
+    return connection(v.count("hidden_size"), v.count("hc_mult"))
+
+
+def decoder_of_streams(c: Config) -> tuple[tuple[Part, ...], str | None]:
+    """A decoder's ends, with the mixing before its final norm."""
+    parts, cls = decoder(c)
+    return (*parts, head(c.count("hidden_size"), c.count("hc_mult"))), cls
+
+
+@lru_cache(maxsize=256)
+def _with_table(experts: Part, vocab: int, top_k: int) -> Part:
+    table = Tensor("mlp.gate.tid2eid", (vocab, top_k), Component.BUFFERS, Role.LOOKUP)
+    return part(experts.kind, (*experts.tensors, table), experts.states, experts.reads, experts.info)
+
+
+def read_hash_moe(v: View) -> Part:
+    """Experts that a fixed table assigns by token; the table is a buffer of the checkpoint."""
+    return _with_table(read_moe(v), v.count("vocab_size"), v.count("num_experts_per_tok"))
