@@ -22,7 +22,8 @@ from pipeline import listing, losses
 from pipeline.archive import Archive, Attempt, Job, Judged, Run
 from pipeline.errors import Upstream
 from pipeline.fetch import fetch
-from pipeline.hub import BudgetSpent, GaveUp, Hub, Limits
+from pipeline.hub import Hub
+from pipeline.limits import BudgetSpent, GaveUp, Limits
 from schemas.vocabulary import Outcome
 
 if TYPE_CHECKING:

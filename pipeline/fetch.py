@@ -9,7 +9,8 @@ from urllib.parse import quote
 import orjson
 
 from pipeline.archive import Attempt, Job
-from pipeline.hub import Answer, GaveUp, Hub, Refused, TooLarge
+from pipeline.hub import Hub
+from pipeline.limits import Answer, GaveUp, Refused, TooLarge
 from schemas.vocabulary import Outcome
 
 if TYPE_CHECKING:

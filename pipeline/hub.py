@@ -10,106 +10,25 @@ import asyncio
 import logging
 import time
 import zlib
-from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 import stamina
 
 from pipeline.errors import Upstream, Usage
+from pipeline.limits import Answer, BudgetSpent, Garbled, GaveUp, Limited, Limits, Refused, Spent, TooLarge, Transient
 from pipeline.quota import Quota
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     import httpx2
 
 # Retries are counted in the summary; without a handler the library's warnings would go to the terminal.
 logging.getLogger("stamina").addHandler(logging.NullHandler())
 
-MIB = 2**20
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What one crawl allows itself. Times in seconds, sizes in bytes after decompression."""
-
-    deadline: float = 180.0
-    """One request, retries included, waits for quota apart."""
-    attempt: float = 60.0
-    """One try of a request."""
-    silence: float = 20.0
-    """Without a byte, or for a connection."""
-    contact: float = 20.0
-    """For the first connection of all: without one, trying on for the whole deadline would only keep people waiting."""
-    backoff: float = 0.25
-    """The first pause before trying again; it doubles up to 8."""
-    longest_wait: float = 330.0
-    """For a quota: a little more than the Hub's window of five minutes."""
-    refusals: int = 5
-    """Waits for one quota without an answer in between, before giving up."""
-    hops: int = 5
-    config_bytes: int = 5 * MIB
-    page_bytes: int = 64 * MIB
-    pages: int = 10_000
-    workers: int = 16
-
-
-class Transient(Exception):
-    """Trying again may help."""
-
-
-class Garbled(Transient):
-    """The answer broke the protocol: its length or its compression did not hold."""
-
-
-class Refused(Exception):
-    """Trying again cannot help; the message says why."""
-
-
-class TooLarge(Refused):
-    """The body exceeds its cap."""
-
-
-class GaveUp(Exception):
-    """The deadline passed; `garbled` if the last answer was one that broke the protocol."""
-
-    def __init__(self, reason: str, *, garbled: bool) -> None:
-        super().__init__(reason)
-        self.garbled = garbled
-
-
-class BudgetSpent(Exception):
-    """The crawl's own budget of requests is used up."""
-
-
-class Limited(Exception):
-    """A 429; carries the headers that say how long to wait."""
-
-    def __init__(self, headers: Mapping[str, str]) -> None:
-        super().__init__("429")
-        self.headers = headers
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A final answer: no redirect, no refusal of quota, no server error."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-    url: str
-
-
-@dataclass
-class Spent:
-    """What a crawl has cost so far."""
-
-    requests: int = 0
-    bytes: int = 0
-    retries: int = 0
-    reasons: dict[str, int] = field(default_factory=dict)
 
 
 class Hub:
@@ -127,11 +46,12 @@ class Hub:
         self.authenticated = token is not None
         self._origin = _endpoint_origin(self.endpoint)
         self._headers = _headers(token)
+        self._extensions = {"timeout": dict.fromkeys(("connect", "read", "write", "pool"), limits.silence)}
         self._reached = False
         self._started = time.monotonic()
 
     async def __aenter__(self) -> Self:
-        self._client = _session(self.limits)
+        self._client = _session()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -149,40 +69,32 @@ class Hub:
             Upstream: the Hub cannot be reached, or a quota stays spent.
         """
         while True:
+            window = await self.quota.enter(kind)
             try:
-                async with self.quota.turn(kind):
-                    return await self._until_deadline(url, kind, cap, read, leave)
+                return await self._until_deadline(url, kind, cap, read, leave)
             except Limited as refusal:
                 self.quota.refuse(kind, refusal.headers)
+            finally:
+                window.under_way -= 1
 
-    async def _until_deadline(self, url: str, kind: str, cap: int, read: Callable[[Answer], T], leave: bool) -> T:  # noqa: FBT001
-        last: Transient = Transient("it took too long")
-        retries = stamina.retry_context(
-            on=Transient,
-            attempts=None,
-            timeout=self.limits.deadline,
-            wait_initial=self.limits.backoff,
-            wait_max=8.0,
-            wait_jitter=self.limits.backoff,
-        )
+    async def _until_deadline(self, url: str, kind: str, cap: int, read: Callable[[Answer], T], leave: bool) -> T:
+        failures: list[Transient] = []
+
+        async def attempt() -> T:
+            try:
+                return read(await self._once(url, kind, cap, leave))
+            except Transient as error:
+                self.spent.reasons[str(error)] = self.spent.reasons.get(str(error), 0) + 1
+                failures.append(error)
+                raise
+
         try:
             async with asyncio.timeout(self.limits.deadline):
-                async for attempt in retries:
-                    with attempt:
-                        try:
-                            return read(await self._once(url, kind, cap, leave))
-                        except Transient as error:
-                            last = error
-                            self._note(error)
-                            raise
+                return await _tried(attempt, self.limits)
         except (TimeoutError, Transient) as error:
+            last = failures[-1] if failures else Transient("it took too long")
             reason = f"no answer within {self.limits.deadline:g} s ({last})"
             raise GaveUp(reason, garbled=isinstance(last, Garbled)) from error
-        raise AssertionError
-
-    def _note(self, error: Transient) -> None:
-        self.spent.retries += 1
-        self.spent.reasons[str(error)] = self.spent.reasons.get(str(error), 0) + 1
 
     async def _once(self, url: str, kind: str, cap: int, leave: bool) -> Answer:  # noqa: FBT001
         import httpx2
@@ -226,32 +138,35 @@ class Hub:
         return target
 
     async def _send(self, url: str, kind: str, cap: int, trusted: bool) -> Answer:  # noqa: FBT001
+        import httpx2
+
         if self.budget is not None and self.spent.requests >= self.budget:
             raise BudgetSpent
         self.spent.requests += 1
-        request = self._client.build_request("GET", url, headers=self._headers[trusted])
+        # Built without the client's own defaults, whose merging costs more than the rest of the request.
+        request = httpx2.Request("GET", url, headers=self._headers[trusted], extensions=self._extensions)
         response = await self._client.send(request, stream=True, follow_redirects=False)
         try:
             self._reached = True
-            self.quota.learn(kind, response.headers)
-            self._sort(response, kind)
-            body = await self._body(response, cap)
+            headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers.raw}
+            self.quota.learn(kind, headers)
+            self._sort(response.status_code, headers, kind)
+            body = await self._body(response, headers, cap)
         finally:
             await response.aclose()
-        return Answer(response.status_code, response.headers, body, url)
+        return Answer(response.status_code, headers, body, url)
 
-    def _sort(self, response: httpx2.Response, kind: str) -> None:
-        status = response.status_code
-        if status == 429:
-            raise Limited(response.headers)
+    def _sort(self, status: int, headers: Mapping[str, str], kind: str) -> None:
+        if status == HTTPStatus.TOO_MANY_REQUESTS:
+            raise Limited(headers)
         self.quota.granted(kind)
-        if status == 408 or status >= 500:
+        if status == HTTPStatus.REQUEST_TIMEOUT or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             raise Transient(f"status {status}")
-        if status == 401 and response.headers.get("x-error-message", "").startswith("Invalid credentials"):
+        if status == HTTPStatus.UNAUTHORIZED and headers.get("x-error-message", "").startswith("Invalid credentials"):
             raise Upstream("the Hub refused the token: log in again (hf auth login), or unset HF_TOKEN")
 
-    async def _body(self, response: httpx2.Response, cap: int) -> bytes:
-        decoder = _decoder(response.headers.get("content-encoding", "identity"))
+    async def _body(self, response: httpx2.Response, headers: Mapping[str, str], cap: int) -> bytes:
+        decoder = _decoder(headers.get("content-encoding", "identity"))
         body = bytearray()
         async for chunk in response.aiter_raw():
             self.spent.bytes += len(chunk)
@@ -261,6 +176,28 @@ class Hub:
         if decoder and not decoder.eof:
             raise Garbled("the compressed answer ends early")
         return bytes(body)
+
+
+async def _tried(attempt: Callable[[], Awaitable[T]], limits: Limits) -> T:
+    """The first try costs no machinery; what fails is tried again with growing pauses for as long as the caller waits."""
+    try:
+        return await attempt()
+    except Transient as error:
+        first = error
+    retries = stamina.retry_context(
+        on=Transient,
+        attempts=None,
+        timeout=limits.deadline,
+        wait_initial=limits.backoff,
+        wait_max=8.0,
+        wait_jitter=limits.backoff,
+    )
+    async for turn in retries:
+        with turn:
+            if turn.num == 1:
+                raise first
+            return await attempt()
+    raise first
 
 
 def origin(url: str) -> tuple[str, str, int | None]:
@@ -302,13 +239,11 @@ def _headers(token: str | None) -> dict[bool, Any]:
     }
 
 
-def _session(limits: Limits) -> httpx2.AsyncClient:
-    """huggingface_hub's asynchronous session, with time-outs, and without its hook that reads error bodies unbounded."""
-    import httpx2
+def _session() -> httpx2.AsyncClient:
+    """huggingface_hub's asynchronous session, without its hook that reads error bodies unbounded."""
     from huggingface_hub import get_async_session
 
     client = get_async_session()
-    client.timeout = httpx2.Timeout(limits.silence)
     client.event_hooks = {"request": client.event_hooks["request"]}
     return client
 

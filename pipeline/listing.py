@@ -11,7 +11,8 @@ from urllib.parse import quote, urlencode, urljoin
 import orjson
 
 from pipeline.errors import Upstream, Usage
-from pipeline.hub import Answer, BudgetSpent, GaveUp, Hub, Refused, Transient, origin
+from pipeline.hub import Hub, origin
+from pipeline.limits import Answer, BudgetSpent, GaveUp, Refused, Transient
 from schemas.vocabulary import Outcome
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING
 from pipeline.errors import Upstream
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import Mapping
 
 LONGEST_NUMBER = 12
 """Digits; a longer count of seconds is nonsense, and very long ones are costly to read."""
@@ -56,24 +55,20 @@ class Quota:
     def _window(self, kind: str) -> Window:
         return self._windows.setdefault(self._policy.get(kind, kind), Window())
 
-    @asynccontextmanager
-    async def turn(self, kind: str) -> AsyncIterator[None]:
-        """Wait until a request of this kind may be sent, and count it as under way within the block."""
+    async def enter(self, kind: str) -> Window:
+        """Wait until a request of this kind may be sent; count it as under way in the window, until the caller ends that."""
         while (wait := self._window(kind).wait(time.monotonic())) > 0:
-            wait = min(wait, self.longest_wait) + random.uniform(0, 0.05 + wait / 50)  # noqa: S311
+            wait = min(wait, self.longest_wait) + random.uniform(0, 0.05 + wait / 50)
             self.waited_seconds += wait
             await asyncio.sleep(wait)
         window = self._window(kind)
         window.under_way += 1
         if window.remaining is not None:
             window.remaining -= 1
-        try:
-            yield
-        finally:
-            window.under_way -= 1
+        return window
 
     def learn(self, kind: str, headers: Mapping[str, str]) -> None:
-        """Take in what an answer tells about the quota."""
+        """Take in what an answer tells about the quota; header names in lower case."""
         told = _told(headers)
         if told is not None:
             self._policy[kind] = told.policy
@@ -121,6 +116,8 @@ class Told:
 
 
 def _told(headers: Mapping[str, str]) -> Told | None:
+    if "ratelimit" not in headers:
+        return None
     from huggingface_hub.utils import parse_ratelimit_headers
 
     try:
@@ -135,7 +132,7 @@ def _asked(headers: Mapping[str, str]) -> float | None:
     told = _told(headers)
     if told is not None and told.remaining == 0:
         return told.reset_seconds
-    value = headers.get("Retry-After", "").strip()
+    value = headers.get("retry-after", "").strip()
     if value.isascii() and value.isdigit():
         return float(value[:LONGEST_NUMBER])
     try:

@@ -15,7 +15,7 @@ from typing import Any
 from hub_server import HubServer
 
 from pipeline import crawl
-from pipeline.hub import Limits
+from pipeline.limits import Limits
 from pipeline.listing import Selection
 
 FAST = Limits(
