@@ -42,7 +42,7 @@ def load(data: bytes) -> Raw:
         parsed = _load_again(data, str(error))
     if not isinstance(parsed, dict):
         raise Refused(RefusalKind.NOT_AN_OBJECT, f"the config is {_article(parsed)}, not an object of keys and values")
-    if _colons(data) != _keys(parsed):
+    if not _keys_agree(data, parsed):
         _refuse_twice(data)
     return parsed  # pyright: ignore[reportUnknownVariableType]
 
@@ -66,21 +66,20 @@ def _load_again(data: bytes, why: str) -> object:
     return parsed
 
 
-def _colons(data: bytes) -> int:
-    return data.count(b'":') + data.count(b'" :')
+def _keys_agree(data: bytes, parsed: Raw) -> bool:
+    """Whether the text has as many keys as the object, counted quickly: a key given twice leaves the object with fewer.
 
-
-def _keys(parsed: object) -> int:
-    """Keys at every level, without recursion."""
-    n, todo = 0, [parsed]
-    while todo:
-        item: Any = todo.pop()
-        if type(item) is dict:
-            n += len(item)  # pyright: ignore[reportUnknownArgumentType]
-            todo.extend(v for v in item.values() if type(v) is dict or type(v) is list)  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
-        elif type(item) is list:
-            todo.extend(v for v in item if type(v) is dict or type(v) is list)  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
-    return n
+    Lists are only looked into where the text has more objects than the values alone account for.
+    """
+    todo: list[Any] = [parsed]
+    keys = objects = 0
+    for item in todo:
+        keys += len(item)
+        objects += 1
+        for value in item.values():
+            if type(value) is dict:
+                todo.append(value)
+    return objects == data.count(b"{") and keys == data.count(b'":') + data.count(b'" :')
 
 
 def _refuse_twice(data: bytes) -> None:
@@ -110,6 +109,11 @@ class Config:
         self.read: set[str] = set()
         self.values: dict[str, Any] = {}
         self.noted: dict[str, Evidence] = {}
+
+    @property
+    def config(self) -> Config:
+        """The config itself; a part's own view of it answers with the whole."""
+        return self
 
     def evidence(self) -> tuple[Evidence, ...]:
         """Every answer so far, in the order of asking."""
@@ -177,13 +181,20 @@ class Config:
         return known[1]
 
     def top(self, field: str) -> Any:
-        """A value that a wrapper states beside the language model's own config; the wrapper's word goes first."""
+        """A value that a wrapper may state beside the language model's own config.
+
+        The wrapper's word goes first, then the language model's, then the default of the wrapper's class. Where the row says so
+        (`lifts`), a true of the language model counts although the wrapper says false.
+        """
         if self.outer is self.raw or field in self.values:
             return self.opt(field)
-        value = self.outer.get(field)
-        if value is not None:
-            return self.note(field, value, EXPLICIT, field)
-        if field in self.rules.outer:
+        stated, given = self.outer.get(field), self.raw.get(field)
+        self.read.add(field)
+        if self.rules.lifts and not stated and self.opt(field):
+            return self.values[field]
+        if stated is not None:
+            return self.note(field, stated, EXPLICIT, field)
+        if given is None and field in self.rules.outer:
             return self.note(field, self.rules.outer[field], Origin.CLASS_DEFAULT.value, "wrapper's class when the key is absent")
         return self.opt(field)
 
@@ -240,20 +251,27 @@ class Config:
     def unread(self) -> tuple[str, ...]:
         """Keys nobody asked for, less those reviewed as irrelevant: how a new feature is noticed on the day it appears."""
         rest = self.raw.keys() - self.read - self.rules.irrelevant
-        return tuple(sorted(self.prefix + k for k in rest if self.raw[k] is not None))
+        beside = () if self.outer is self.raw else self.outer.keys() - self.rules.beside
+        own = sorted(self.prefix + k for k in rest if self.raw[k] is not None)
+        return (*own, *sorted(k for k in beside if self.outer[k] is not None))
 
 
 class View(Config):
     """A config as one part sees it: some fields stand under other names, some facts hold for this part alone."""
 
-    __slots__ = ("config", "spec", "part_word")
+    __slots__ = ("part_word", "root", "spec")
 
     def __init__(self, config: Config, spec: Spec, word: str) -> None:  # pyright: ignore[reportMissingSuperCall]
-        self.config = config
+        self.root = config
         self.spec = spec
         self.part_word = word
         self.raw, self.rules, self.outer, self.prefix = config.raw, config.rules, config.outer, config.prefix
         self.read, self.values, self.noted = config.read, config.values, config.noted
+
+    @property
+    def config(self) -> Config:
+        """The config itself, for fields that are no part's own."""
+        return self.root
 
     def name(self, field: str) -> str:
         """The field that answers for `field` here."""
@@ -262,17 +280,17 @@ class View(Config):
     def opt(self, field: str) -> Any:
         """The fact of this part, else the config's answer, else None."""
         spec = self.spec
-        if spec.facts and field in spec.facts:
+        if field in spec.facts:
             value = spec.facts[field]
             label = f"{field}[{self.part_word}]"
             if label not in self.noted:
                 self.note(label, value, Origin.FAMILY_RULE.value, f"family {self.rules.model_type}")
             return value
-        return self.config.opt(spec.fields.get(field, field) if spec.fields else field)
+        return self.root.opt(spec.fields.get(field, field))
 
     def derived(self, field: str, value: Any, rule: str) -> Any:
         """Record a computed answer under the name it has here."""
-        return self.config.derived(self.name(field), value, rule)
+        return self.root.derived(self.name(field), value, rule)
 
 
 _ABSENT: Any = object()

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from collections.abc import Mapping
+from functools import lru_cache, partial
+from typing import Any
 
 import msgspec
 
 from atlas import describe
 from atlas.config import Config, Raw, View, load
-from atlas.families import Family, Spec, family
+from atlas.families import BESIDE, Family, Spec, family
 from atlas.fingerprint import Evidence, Fingerprint
 from atlas.layouts import FFN_LAYOUTS, MIXER_LAYOUTS
 from atlas.parts import FFNS, MIXERS, Reader
@@ -69,12 +69,24 @@ def reader(data: Raw) -> Config:
     rules = family(model_type_of(data))
     if rules.text is None:
         return Config(data, rules)
-    inner = data.get(rules.text.key)
+    outer, inner = _held(data, rules.text.key)
     if inner is None and rules.text.flat:
         return Config(data, _with_outer(family(rules.text.family), rules))
     if not isinstance(inner, dict):
         raise Refused(RefusalKind.MISSING_KEY, f"{rules.text.key} is needed: the language model's own config is not in the file")
-    return Config(inner, _with_outer(_inner_rules(inner, rules), rules), data, rules.text.key + ".")  # pyright: ignore[reportUnknownArgumentType]
+    return Config(inner, _with_outer(_inner_rules(inner, rules), rules), outer, rules.text.key + ".")  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _held(data: Raw, key: str) -> tuple[Raw, Any]:
+    """What stands under a dotted key, and what stands beside it: the keys of every level above, the outermost first."""
+    outer, found = data, data
+    *steps, last = key.split(".")
+    for step in steps:
+        held: Any = found.get(step)
+        if not isinstance(held, dict):
+            return outer, None
+        found, outer = held, {**held, **outer}  # pyright: ignore[reportUnknownVariableType]
+    return outer, found.get(last)
 
 
 def _inner_rules(inner: Raw, rules: Family) -> Family:
@@ -85,10 +97,17 @@ def _inner_rules(inner: Raw, rules: Family) -> Family:
     return family(model_type_of(inner))
 
 
+@lru_cache(maxsize=1024)
 def _with_outer(inner: Family, wrapper: Family) -> Family:
-    if not wrapper.outer and not wrapper.classes:
-        return inner
-    return msgspec.structs.replace(inner, outer=wrapper.outer, classes={**inner.classes, **wrapper.classes})
+    assert wrapper.text is not None  # noqa: S101 - only wrappers come here
+    return msgspec.structs.replace(
+        inner,
+        outer=wrapper.outer,
+        classes={**inner.classes, **wrapper.classes},
+        irrelevant=inner.irrelevant | wrapper.irrelevant if wrapper.text.flat else inner.irrelevant,
+        beside=BESIDE.union(wrapper.irrelevant, wrapper.text.key.split("."), ("tie_word_embeddings",)),
+        lifts=wrapper.text.lifts,
+    )
 
 
 def model_type_of(data: Raw) -> str:
@@ -135,6 +154,11 @@ def meaning(table: Mapping[str, tuple[Spec, ...]], word: str) -> tuple[Spec, ...
     return table.get(word) or table.get(word.partition(":")[0])
 
 
+def seen_by(c: Config, spec: Spec, word: str) -> Any:
+    """The config as a part sees it: itself, unless the row gives the part names or facts of its own."""
+    return View(c, spec, word) if spec.fields or spec.facts or ":" in word else c
+
+
 def _sublayer(
     c: Config, word: str, specs: tuple[Spec, ...] | None, readers: dict[str, Reader], norms: tuple[str, ...]
 ) -> tuple[Part, ...]:
@@ -143,4 +167,4 @@ def _sublayer(
         return ()
     width, cls, bias = c.count("hidden_size"), c.word("norm_class"), c.flag("norm_bias")
     names = norms if specs[0].norms is None else specs[0].norms
-    return (*(norm(n, width, cls, bias) for n in names), *(readers[s.part](View(c, s, word)) for s in specs))
+    return (*(norm(n, width, cls, bias) for n in names), *(readers[s.part](seen_by(c, s, word)) for s in specs))
