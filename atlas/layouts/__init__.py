@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from atlas.config import Config
-from atlas.layouts import blocks, common, compressed, experts, hybrids, latent, listed, loops, mixed, positions, windows
+from atlas.layouts import blocks, common, compressed, experts, hybrids, latent, listed, loops, mixed, positions, shared_caches, windows
 from atlas.layouts.common import Words
 
 Layout = Callable[[Config], Words]
@@ -58,3 +58,5 @@ FFN_LAYOUTS: dict[str, Layout] = {
 }
 MIXER_LAYOUTS |= listed.MIXER_LAYOUTS | loops.LOOPED
 FFN_LAYOUTS |= listed.FFN_LAYOUTS | loops.FFN_LAYOUTS
+MIXER_LAYOUTS |= shared_caches.LAYOUTS
+FFN_LAYOUTS |= shared_caches.FFN_LAYOUTS

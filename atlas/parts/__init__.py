@@ -8,7 +8,26 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from atlas.config import View
-from atlas.parts import attention, blocks, compressed, ends_more, extras, ffn, hyper, kda, memory, mimo, mla, recurrent, selective, shaped, sparse, vendored
+from atlas.parts import (
+    altup,
+    attention,
+    blocks,
+    compressed,
+    ends_more,
+    extras,
+    ffn,
+    gemma,
+    hyper,
+    kda,
+    memory,
+    mimo,
+    mla,
+    recurrent,
+    selective,
+    shaped,
+    sparse,
+    vendored,
+)
 from atlas.parts.ends import ENDS
 from atlas.structure import Part
 
@@ -58,6 +77,8 @@ FFNS: dict[str, Reader] = {
     "linear_mlp": blocks.read_linear_mlp,
 }
 MIXERS |= extras.MIXERS | memory.MIXERS
+FFNS |= gemma.FFNS | {"altup": altup.read_altup}
+MIXERS |= gemma.MIXERS
 FFNS |= extras.FFNS
 ENDS.update(ends_more.ENDS)
-ENDS["streams"] = hyper.decoder_of_streams
+ENDS.update({"streams": hyper.decoder_of_streams, "per_layer": gemma.per_layer_ends, "altup": altup.altup_ends})

@@ -1,0 +1,50 @@
+"""Gemma 3n's alternating updates: several streams of which one is computed and the others predicted, and a low-rank path beside attention.
+
+Baykal et al. 2023 (arXiv 2301.13310); the low-rank path is LAuReL (arXiv 2411.07501).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from atlas.config import Config, View
+from atlas.parts.gemma import per_layer_ends
+from atlas.structure import Part, Tensor, part
+from schemas.vocabulary import Component, Role
+
+O, N = Component.OTHER, Component.NORM  # noqa: E741 - the letters of the components
+
+
+@lru_cache(maxsize=256)
+def altup(d: int, streams: int, rank: int) -> Part:
+    """Prediction and correction between `streams` streams, and the low-rank path of `rank`."""
+    return part(
+        "altup",
+        [
+            Tensor("altup.modality_router.weight", (streams, d), O),
+            Tensor("altup.router_norm.weight", (d,), N, Role.VECTOR),
+            Tensor("altup.prediction_coefs.weight", (streams * streams, streams), O),
+            Tensor("altup.correction_coefs.weight", (streams, streams), O),
+            Tensor("altup.correct_output_scale", (d,), O, Role.VECTOR),
+            Tensor("laurel.linear_left.weight", (rank, d), O),
+            Tensor("laurel.linear_right.weight", (d, rank), O),
+            Tensor("laurel.post_laurel_norm.weight", (d,), N, Role.VECTOR),
+        ],
+    )
+
+
+def read_altup(v: View) -> Part:
+    """Streams and low-rank path as the config states them."""
+    return altup(v.count("hidden_size"), v.count("altup_num_inputs"), v.count("laurel_rank"))
+
+
+@lru_cache(maxsize=64)
+def _streams(d: int, n: int) -> Part:
+    names = ("altup_projections", "altup_unembed_projections")
+    return part("altup.streams", [Tensor(f"model.{x}.{i}.weight", (d, d), O) for x in names for i in range(n - 1)])
+
+
+def altup_ends(c: Config) -> tuple[tuple[Part, ...], str | None]:
+    """A decoder's ends with embeddings per layer, and a projection into and out of every stream but the first."""
+    parts, cls = per_layer_ends(c)
+    return (*parts, _streams(c.count("hidden_size"), c.count("altup_num_inputs"))), cls
