@@ -106,7 +106,9 @@ def memory(repos: int) -> None:
         with crawl.run(Path(folder), endpoint, Selection()) as result:
             again = result.summary
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"{records:,} repositories: peak {peak:.2f} GiB, {time.perf_counter() - started:.0f} s, archive {size / 2**20:.0f} MiB")
+    print(
+        f"{records:,} repositories: peak {peak:.2f} GiB, {time.perf_counter() - started:.0f} s, archive {size / 2**20:.0f} MiB"
+    )
     print(f"the same again, unchanged: {again.requests:,} requests, {again.seconds:.1f} s")
 
 
