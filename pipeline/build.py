@@ -71,13 +71,10 @@ def write(path: Path, content: Tables, origin: Origin, digests: Mapping[str, tup
     with duckdb.connect(config={"memory_limit": MEMORY, "threads": 2, "temp_directory": ""}) as con:
         con.execute(f"ATTACH {quoted(str(path))} AS snapshot_file (STORAGE_VERSION '{STORAGE_VERSION}')")
         con.execute("USE snapshot_file")
+        _define(con)
         for table in CONTENT:
-            con.execute(tables.ddl(table))
             _insert(con, table, content[table.name])
             failpoint("snapshot.table")
-        con.execute(tables.ddl(SNAPSHOT))
-        for statement in views.statements():
-            con.execute(statement)
         con.execute("CHECKPOINT snapshot_file")
         failpoint("snapshot.manifest")
         _insert(con, SNAPSHOT, _manifest(origin, digests, whole))
@@ -85,6 +82,14 @@ def write(path: Path, content: Tables, origin: Origin, digests: Mapping[str, tup
         con.execute("DETACH snapshot_file")
     failpoint("snapshot.complete")
     return whole
+
+
+def _define(con: duckdb.DuckDBPyConnection) -> None:
+    """Create all tables, comments, views and macros, in one transaction: each would wait for the disk by itself."""
+    con.execute("BEGIN")
+    for statement in [*(tables.ddl(t) for t in (*CONTENT, SNAPSHOT)), *views.statements()]:
+        con.execute(statement)
+    con.execute("COMMIT")
 
 
 def _manifest(origin: Origin, digests: Mapping[str, tuple[int, str]], whole: str) -> pl.DataFrame:

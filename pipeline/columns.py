@@ -48,7 +48,7 @@ def series(field: Field, values: Sequence[Any]) -> pl.Series:
     return _flat(field.name, values, inner)
 
 
-def _flat(name: str, values: Sequence[Any], kind: Any) -> pl.Series:  # noqa: ANN401 - a polars type
+def _flat(name: str, values: Sequence[Any], kind: Any) -> pl.Series:
     try:
         return pl.Series(name, values, dtype=kind)
     except UnicodeEncodeError:
@@ -62,16 +62,18 @@ def _gathered(name: str, values: Sequence[Any], kind: pl.List) -> pl.Series:
     items = [item for items in lists if items for item in items]
     gathered = _items(items, kind.inner).to_frame().with_columns(pl.Series("owner", owners, dtype=pl.Int64))
     gathered = gathered.group_by("owner", maintain_order=True).agg("item")
-    every = pl.DataFrame({
-        "owner": pl.Series(range(len(lists)), dtype=pl.Int64),
-        "is_known": pl.Series([v is not None for v in lists], dtype=pl.Boolean),
-    })
+    every = pl.DataFrame(
+        {
+            "owner": pl.Series(range(len(lists)), dtype=pl.Int64),
+            "is_known": pl.Series([v is not None for v in lists], dtype=pl.Boolean),
+        }
+    )
     joined = every.join(gathered, on="owner", how="left", maintain_order="left")
     blank = pl.lit(pl.Series([[]], dtype=kind))
     return joined.select(pl.when("is_known").then(pl.col("item").fill_null(blank)).alias(name)).to_series()
 
 
-def _items(items: list[Any], kind: Any) -> pl.Series:  # noqa: ANN401 - a polars type
+def _items(items: list[Any], kind: Any) -> pl.Series:
     """The flat items of all lists; those of a struct are tuples in the order of its fields."""
     if not isinstance(kind, pl.Struct):
         return _flat("item", items, kind)
@@ -80,7 +82,7 @@ def _items(items: list[Any], kind: Any) -> pl.Series:  # noqa: ANN401 - a polars
     return pl.DataFrame(fields).to_struct("item")
 
 
-def utf8(value: Any) -> Any:  # noqa: ANN401 - texts anywhere inside
+def utf8(value: Any) -> Any:
     """The value with every lone surrogate written as an escape such as \\ud800."""
     match value:
         case str():

@@ -46,7 +46,12 @@ def run(
     }
     arguments = [sys.executable, "-I", "-S", "-c", _START, json.dumps(sys.path), json.dumps(order)]
     with subprocess.Popen(  # noqa: S603 - our own interpreter and our own module
-        arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={}, start_new_session=True
+        arguments,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={},
+        start_new_session=True,
     ) as child:
         try:
             said = _pass_on(child, write, time.monotonic() + timeout + GRACE_SECONDS)
@@ -86,7 +91,9 @@ def _kill(child: subprocess.Popen[bytes]) -> None:
 
 def _ending(code: int, said: bytes | None, timeout: float) -> str:
     if said is None or code == -signal.SIGXCPU:
-        raise QueryRefused(f"the query was stopped after {timeout:g} s; narrow it, or allow more with --timeout SECONDS")
+        raise QueryRefused(
+            f"the query was stopped after {timeout:g} s; narrow it, or allow more with --timeout SECONDS"
+        )
     try:
         told = json.loads(said)
     except ValueError as error:

@@ -30,6 +30,7 @@ _EXPLAIN = re.compile(r"(?is)(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*explain\b(?:\s+an
 def main(order: dict[str, Any]) -> None:
     """Obey one order: database, sql, form, timeout (s), memory_mib."""
     _limit(order["timeout"], order["memory_mib"])
+    sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", newline="")  # pyright: ignore[reportAttributeAccessIssue]
     try:
         told = {"note": _run(order)}
     except (duckdb.Error, _Refused, MemoryError, RecursionError) as error:
@@ -75,16 +76,17 @@ def _run(order: dict[str, Any]) -> str:
     _require_one_select(con, order["sql"])
     cursor = con.execute(order["sql"])
     columns = [(name, str(kind)) for name, kind, *_ in cursor.description]
-    out = open(1, "w", encoding="utf-8", errors="backslashreplace", newline="", closefd=False)  # noqa: SIM115 - stdout
-    rows = FORMATS[order["form"]](columns, iter(lambda: cursor.fetchmany(_ROWS), []), out.write)
-    out.flush()
+    rows = FORMATS[order["form"]](columns, iter(lambda: cursor.fetchmany(_ROWS), []), sys.stdout.write)
+    sys.stdout.flush()
     return f"{rows:,} row{'' if rows == 1 else 's'}"
 
 
 def _require_one_select(con: Any, sql: str) -> None:
     found = con.extract_statements(sql)
     if len(found) != 1:
-        raise _Refused(f"one SELECT is wanted, but this is {len(found)} statements" if found else "there is no statement here")
+        raise _Refused(
+            f"one SELECT is wanted, but this is {len(found)} statements" if found else "there is no statement here"
+        )
     kinds, kind = duckdb.StatementType, found[0].type
     if kind == kinds.EXPLAIN:
         inner = _EXPLAIN.sub("", found[0].query, count=1)

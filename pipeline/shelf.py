@@ -53,7 +53,9 @@ class Index(msgspec.Struct, frozen=True, kw_only=True):
         """The snapshot of that id, or the latest; raises `NotFound`, naming what exists."""
         wanted = snapshot_id or self.latest
         if wanted is None:
-            raise NotFound("there is no snapshot here yet: run 'atlas refresh --source catalogue', or name the place with --home")
+            raise NotFound(
+                "there is no snapshot here yet: run 'atlas refresh --source catalogue', or name the place with --home"
+            )
         for entry in self.snapshots:
             if entry.id == wanted:
                 return entry
@@ -74,7 +76,9 @@ def read(place: Path) -> Index:
     except FileNotFoundError:
         return Index()
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Corrupt(f"{path} is damaged ({error}); restore it, or move it away and run 'atlas refresh' to adopt the files") from error
+        raise Corrupt(
+            f"{path} is damaged ({error}); restore it, or move it away and run 'atlas refresh' to adopt the files"
+        ) from error
 
 
 def write(place: Path, index: Index) -> None:
@@ -126,9 +130,13 @@ def checked(place: Path, entry: Entry) -> Path:
         raise Corrupt(f"snapshot {entry.id} is in the index but {path} is missing; restore it or run 'atlas refresh'")
     size = path.stat().st_size
     if size != entry.bytes:
-        raise Corrupt(f"{path} is damaged: it has {size:,} bytes, not {entry.bytes:,}; restore it or run 'atlas refresh'")
+        raise Corrupt(
+            f"{path} is damaged: it has {size:,} bytes, not {entry.bytes:,}; restore it or run 'atlas refresh'"
+        )
     if file_digest(path) != entry.sha256:
-        raise Corrupt(f"{path} is damaged: its bytes are not those that were published; restore it or run 'atlas refresh'")
+        raise Corrupt(
+            f"{path} is damaged: its bytes are not those that were published; restore it or run 'atlas refresh'"
+        )
     return path
 
 

@@ -90,7 +90,9 @@ def _telling(place: Path) -> Iterator[None]:
         yield
     except (OSError, duckdb.IOException) as error:
         why = str(error).splitlines()[0]
-        raise AtlasError(f"cannot write in {place}: {why}; nothing was published, run again when that is mended") from error
+        raise AtlasError(
+            f"cannot write in {place}: {why}; nothing was published, run again when that is mended"
+        ) from error
 
 
 def _judge(temporary: Path, digests: Digests) -> None:
@@ -200,7 +202,10 @@ def _damage(place: Path, index: Index, entry: Entry) -> str | None:
 def _adopt(place: Path, index: Index) -> Index:
     """Enter whole snapshots that a crash left out of the index, oldest first; others are left alone and never read."""
     known = {e.id for e in index.snapshots}
-    files = sorted((p for p in place.glob("*.duckdb") if shelf.is_id(p.stem) and p.stem not in known), key=lambda p: shelf.order(p.stem))
+    files = sorted(
+        (p for p in place.glob("*.duckdb") if shelf.is_id(p.stem) and p.stem not in known),
+        key=lambda p: shelf.order(p.stem),
+    )
     for path in files:
         entry = _adoptable(path, index)
         if entry:

@@ -64,7 +64,12 @@ def column_failures(table: Table, frame: pl.DataFrame) -> list[Failure]:
 def _told(table: Table, frame: pl.DataFrame, cases: pl.DataFrame) -> Failure:
     column, rule = cases["column"][0], str(cases["check"][0])
     says = f"{column or 'it'} {_TOLD.get(rule, rule)}"
-    return Failure(table.name, says, cases.height, tuple(_example(table, frame, case) for case in cases.head(EXAMPLES).iter_rows(named=True)))
+    return Failure(
+        table.name,
+        says,
+        cases.height,
+        tuple(_example(table, frame, case) for case in cases.head(EXAMPLES).iter_rows(named=True)),
+    )
 
 
 def _example(table: Table, frame: pl.DataFrame, case: dict[str, object]) -> str:
@@ -79,4 +84,6 @@ def require(judged: Judged, what: str) -> None:
     """Raise `Invalid` with every broken rule, in words."""
     if judged.failures:
         told = "\n  ".join(str(f) for f in judged.failures)
-        raise Invalid(f"{what} is not valid, nothing was published; {len(judged.failures)} rule(s) are broken:\n  {told}")
+        raise Invalid(
+            f"{what} is not valid, nothing was published; {len(judged.failures)} rule(s) are broken:\n  {told}"
+        )

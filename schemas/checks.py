@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from schemas.fields import SUMMED
 from schemas.registry import CONTENT, TABLES, Table
-from schemas.vocabulary import APART, Component, Origin, Outcome
+from schemas.vocabulary import APART, Component, Origin, Outcome, StateKind
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -209,7 +209,7 @@ def _growth(kind: str, windowed: str) -> str:
 
 def _held(tokens: int) -> str:
     entries = f'CASE WHEN stride = 0 THEN 1 ELSE least(coalesce("window", {tokens}), {tokens}) // stride END'
-    return f"sum(repeats * elements * {_WIDTH} * {entries})"
+    return f"coalesce(sum(repeats * elements * {_WIDTH} * {entries}) FILTER (kind <> 'cross'), 0)"
 
 
 _KEPT: dict[str, str] = {
@@ -227,6 +227,13 @@ _KEPT: dict[str, str] = {
 def _states() -> Iterator[Rule]:
     for column, fold in _KEPT.items():
         yield _fold_rule(column, fold, "states")
+    yield Rule(
+        "designs",
+        "cross_kv_bytes_per_source_token equals the sum over states, null where there is none",
+        "SELECT design_id FROM designs LEFT JOIN (SELECT design_id, sum(repeats * elements * "
+        f"{_WIDTH} / stride) AS folded FROM states WHERE kind = '{StateKind.CROSS}' GROUP BY design_id) USING (design_id)"
+        " WHERE cross_kv_bytes_per_source_token IS DISTINCT FROM folded",
+    )
     yield _design_rule(
         "a longer context never holds less",
         "NOT (kv_bytes_4k <= kv_bytes_32k AND kv_bytes_32k <= kv_bytes_128k AND kv_bytes_128k <= kv_bytes_1m)",

@@ -195,7 +195,7 @@ STATES = Table(
         _PART,
         _REPEATS,
         word(
-            "kind", "A key/value cache, an indexer's side cache, or a state of a fixed size.", StateKind, nullable=False
+            "kind", "A key/value cache, an indexer's side cache, what a source token leaves, or a state of a fixed size.", StateKind, nullable=False
         ),
         _must(count("elements", "Elements of one entry.", "elements")),
         _must(count("stride", "Tokens per entry; 0 where the state has a fixed size.", "tokens")),

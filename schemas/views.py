@@ -49,7 +49,10 @@ def layers_expanded() -> str:
     )
 
 
-_ENTRIES = 'CASE WHEN s.stride = 0 THEN 1 ELSE least(coalesce(s."window", context), context) // s.stride END'
+_ENTRIES = (
+    "CASE WHEN s.stride = 0 THEN 1 WHEN s.kind = 'cross' THEN 0"
+    ' ELSE least(coalesce(s."window", context), context) // s.stride END'
+)
 KV_BYTES = (
     "CREATE MACRO kv_bytes(model, context, bytes_per_element) AS (SELECT ceil(sum(s.repeats * s.elements *"
     f" coalesce(s.width_bytes, bytes_per_element)::DOUBLE * ({_ENTRIES})))::BIGINT"

@@ -29,6 +29,9 @@ EXPLICIT = {
     "flops_per_token is 2 x params_active_compute": "UPDATE designs SET flops_per_token = flops_per_token + 1",
     "weight_bytes_bf16 is 2 x params_total": "UPDATE designs SET weight_bytes_bf16 = NULL",
     "elements is the product of the shape": "UPDATE parameters SET shape = [3, 3] WHERE name = 'qkv'",
+    "cross_kv_bytes_per_source_token equals the sum over states, null where there is none": (
+        "UPDATE designs SET cross_kv_bytes_per_source_token = 0"
+    ),
     "a longer context never holds less": "UPDATE designs SET kv_bytes_32k = 1 WHERE design_id = 'aaaa'",
     "a state of a fixed size is constant, and only that": "UPDATE states SET kind = 'kv' WHERE stride = 0",
     "the layers of a design are numbered from 0 to n_layers - 1, none left out": "UPDATE layers SET first_index = 0",

@@ -17,7 +17,9 @@ def ls(*, json: Json = False, home: Home = Path()) -> None:
     index = shelf.read(shelf.folder(home))
     rows = [_row(entry, index) for entry in index.snapshots]
     if not rows and not json:
-        typer.echo("no snapshot here yet: run 'atlas refresh --source catalogue', or name the place with --home", err=True)
+        typer.echo(
+            "no snapshot here yet: run 'atlas refresh --source catalogue', or name the place with --home", err=True
+        )
         return
     _print(rows, json)
 
@@ -52,7 +54,9 @@ def _print(rows: list[dict[str, object]], as_json: bool) -> None:
 
 
 def verify(
-    snapshot: Annotated[str | None, typer.Argument(help="The snapshot's date; all of them where none is named.")] = None,
+    snapshot: Annotated[
+        str | None, typer.Argument(help="The snapshot's date; all of them where none is named.")
+    ] = None,
     *,
     home: Home = Path(),
 ) -> None:

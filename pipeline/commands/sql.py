@@ -30,7 +30,9 @@ def run(
         _show_examples()
         return
     if query is None:
-        raise typer.BadParameter("a query is wanted, such as \"SELECT repo_id, params_total FROM fingerprints\"; --examples shows more")
+        raise typer.BadParameter(
+            'a query is wanted, such as "SELECT repo_id, params_total FROM fingerprints"; --examples shows more'
+        )
     from pipeline import query as engine
     from pipeline import shelf
 
