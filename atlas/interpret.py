@@ -8,17 +8,18 @@ from typing import Any
 
 import msgspec
 
-from atlas import describe
+from atlas import assume, describe
 from atlas.config import Config, Raw, View, load
-from atlas.families import BESIDE, Family, Spec, family
+from atlas.families import BESIDE, Family, Spec, family, known
 from atlas.fingerprint import Evidence, Fingerprint
 from atlas.layouts import FFN_LAYOUTS, MIXER_LAYOUTS
+from atlas.layouts.stacks import STACKS, encoder_reader
 from atlas.parts import FFNS, MIXERS, Reader
 from atlas.parts.ends import ENDS, norm
 from atlas.parts.mtp import drafts
 from atlas.parts.norms import NORMS
 from atlas.refusal import Refused, contradiction, shown
-from atlas.structure import Layer, Model, Part, Run, layer, runs_of
+from atlas.structure import Layer, Model, Part, Run, layer, model, runs_of
 from schemas.vocabulary import RefusalKind, Verdict
 
 
@@ -59,14 +60,16 @@ def refusal(refused: Refused, name: str | None, data: Raw | None) -> Derived:
 def _derive(data: Raw, name: str | None) -> Derived:
     c = reader(data)
     parts, cls = ENDS[c.rules.ends](c)
-    runs = build(c) + drafts(c, partial(one_layer, c))
-    model = Model(layer(parts), runs, c.word("norm_class"), placement(c))
-    return describe.described(c, model, data, name, cls)
+    runs = stacked(c) + drafts(c, partial(one_layer, c))
+    made = model(layer(parts), runs, c.word("norm_class"), placement(c))
+    derived = describe.described(c, made, data, name, cls)
+    return assume.checked(derived, model_type_of(data)) if c.rules.model_type == assume.ASSUMED else derived
 
 
 def reader(data: Raw) -> Config:
     """The reader of a config's language model: the config itself, or the one a wrapper holds."""
-    rules = family(model_type_of(data))
+    stated = model_type_of(data)
+    rules = family(stated) if known(stated) else assume.rules(data, stated)
     if rules.text is None:
         return Config(data, rules)
     outer, inner = _held(data, rules.text.key)
@@ -126,6 +129,18 @@ def placement(c: Config) -> str:
     if not c.opt("parallel_residual"):
         return stated
     return c.derived("norm_placement", "parallel", "attention and feed-forward stand side by side")
+
+
+def stacked(c: Config) -> tuple[Run, ...]:
+    """The runs of the decoder, of the encoder, or of both, as the named class has them."""
+    stacks = STACKS[c.rules.stacks](c)
+    runs = build(c) if "decoder" in stacks else ()
+    if "encoder" not in stacks:
+        return runs
+    if c.rules.encoder is None:
+        return tuple(r._replace(stack="encoder") for r in build(c))
+    inner = encoder_reader(c)
+    return runs + tuple(r._replace(stack="encoder") for r in build(inner))
 
 
 def build(c: Config) -> tuple[Run, ...]:

@@ -30,12 +30,13 @@ class Spec(msgspec.Struct, frozen=True, eq=False):
 
 
 class Wrapped(msgspec.Struct, frozen=True):
-    """Where a wrapper keeps its language model's config, and the family of it where the config names none."""
+    """Where a wrapper keeps its language model's config (dots lead inwards), and its family where the config names none."""
 
     key: str
     family: str
     flat: bool = False  # older files of this model_type state the language model's keys at the top
     unnamed: tuple[str, ...] = ()  # nested model_types that are read by `family`'s rules too
+    lifts: bool = False  # a true tie_word_embeddings of the language model counts where the wrapper says false
 
 
 class Mtp(msgspec.Struct, frozen=True):
@@ -64,10 +65,13 @@ class Family(msgspec.Struct, frozen=True, eq=False):
     facts: Mapping[str, Any] = {}
     outer: Mapping[str, Any] = {}
     classes: Mapping[str, str] = {}
-    names: Mapping[str, str] = {}
+    names: Mapping[str, str | list[str]] = {}  # how checkpoints call the tensors: see _names.toml and atlas/naming.py
     irrelevant: frozenset[str] = frozenset()
     text: Wrapped | None = None
-    encoder: str | None = None
+    beside: frozenset[str] = frozenset()  # keys of the wrapper that are read or say nothing, where there is a wrapper
+    lifts: bool = False  # of the wrapper's `text`
+    stacks: str = "decoder"
+    encoder: Family | None = None  # what the row says of its encoder, over what it says of its decoder
     mtp: Mtp | None = None
     mtp_unstated: bool = False  # checkpoints of the family may hold drafting layers that no config states
     correct: tuple[Mapping[str, Any], ...] = ()
@@ -82,10 +86,15 @@ def available() -> frozenset[str]:
     return frozenset(f.name[:-5] for f in files(__package__ or "atlas.families").iterdir() if f.name.endswith(".toml"))
 
 
+def known(model_type: str) -> bool:
+    """Whether a model_type has rules."""
+    return model_type in available() and not model_type.startswith("_")
+
+
 @cache
 def family(model_type: str) -> Family:
     """The row of a model_type; raises `Refused` (unknown_family)."""
-    if model_type not in available() or model_type.startswith("_"):
+    if model_type not in available():
         raise Refused(RefusalKind.UNKNOWN_FAMILY, f"no rules for model_type {shown(model_type)}")
     return _made(model_type, _merged(model_type))
 
@@ -104,17 +113,30 @@ def _merged(model_type: str) -> dict[str, Any]:
     parent = own.pop("extends", None)
     if parent is None:
         return own
-    merged = {k: v for k, v in _merged(parent).items() if k not in _OWN}
+    return _over({k: v for k, v in _merged(parent).items() if k not in _OWN}, own)
+
+
+def _over(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """What `own` says over what `base` says."""
+    merged, own = dict(base), dict(own)
     for name in own.pop("unset", ()):
         table, _, key = name.partition(".")
         merged[table] = {k: v for k, v in merged.get(table, {}).items() if key and k != key}
     for key, value in own.items():
-        merged[key] = {**merged.get(key, {}), **value} if isinstance(value, dict) and key not in ("mixers", "ffns") else value
+        if key == "encoder":
+            merged[key] = _over(merged.get(key, {}), {**value, "unset": ()}) | {"unset": value.get("unset", ())}
+        elif isinstance(value, dict) and key not in ("mixers", "ffns"):
+            merged[key] = {**merged.get(key, {}), **value}
+        else:
+            merged[key] = value
     return merged
 
 
 def _made(model_type: str, row: dict[str, Any]) -> Family:
-    row = dict(row)
+    encoder = row.get("encoder")
+    row = {k: v for k, v in row.items() if k != "encoder"}
+    if encoder is not None:
+        row["encoder"] = _made(model_type, _over({**row}, encoder))
     for kind in ("mixers", "ffns"):
         row[kind] = {word: _specs(value) for word, value in row.get(kind, {}).items()}
     for key in ("mixer_norms", "ffn_norms", "references", "expect", "correct"):
@@ -153,5 +175,12 @@ def _spec(value: str | dict[str, Any]) -> Spec:
     return Spec(rest.pop("part"), rest.pop("fields", {}), rest, None if norms is None else tuple(norms))
 
 
-IRRELEVANT = frozenset(row("_irrelevant")["keys"])
+_REVIEWED = row("_irrelevant")
+IRRELEVANT = frozenset(_REVIEWED["keys"])
 """Keys reviewed as saying nothing of structure, cost or storage."""
+
+BESIDE = IRRELEVANT.union(_REVIEWED["beside"])
+"""Keys of a wrapper that say nothing of its language model."""
+
+COMMON_NAMES: Mapping[str, str | list[str]] = row("_names")["names"]
+"""Names that checkpoints of many families use, tried after a family's own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from atlas.config import Config
-from atlas.layouts import blocks, common, compressed, experts, hybrids, latent, listed, loops, mixed, positions, shared_caches, windows
+from atlas.layouts import blocks, common, compressed, experts, hybrids, latent, listed, loops, mixed, positions, shared_caches, stacks, windows
 from atlas.layouts.common import Words
 
 Layout = Callable[[Config], Words]
@@ -31,6 +31,7 @@ MIXER_LAYOUTS: dict[str, Layout] = {
     "attention_at": mixed.attention_at,
     "attention_every": mixed.attention_every,
     "short_convolutions": mixed.short_convolutions,
+    "cross_listed": mixed.cross_listed,
     "block_types": mixed.block_types,
     "full_without_rope": positions.full_without_rope,
     "rope_marks": positions.rope_marks,
@@ -41,6 +42,7 @@ MIXER_LAYOUTS: dict[str, Layout] = {
     "indexer_types": latent.indexer_types,
     "kimi_linear": latent.kimi_linear,
     "mimo": latent.mimo,
+    "every_second_linear": latent.every_second_linear,
     "compress_ratios": compressed.compress_ratios,
 }
 FFN_LAYOUTS: dict[str, Layout] = {
@@ -60,3 +62,5 @@ MIXER_LAYOUTS |= listed.MIXER_LAYOUTS | loops.LOOPED
 FFN_LAYOUTS |= listed.FFN_LAYOUTS | loops.FFN_LAYOUTS
 MIXER_LAYOUTS |= shared_caches.LAYOUTS
 FFN_LAYOUTS |= shared_caches.FFN_LAYOUTS
+MIXER_LAYOUTS |= stacks.MIXER_LAYOUTS
+FFN_LAYOUTS |= stacks.FFN_LAYOUTS

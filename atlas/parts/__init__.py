@@ -9,16 +9,20 @@ from collections.abc import Callable
 
 from atlas.config import View
 from atlas.parts import (
+    cross,
     altup,
     attention,
     blocks,
+    both_ways,
     compressed,
+    ends_bert,
     ends_more,
     extras,
     ffn,
     gemma,
     hyper,
     kda,
+    lightning,
     memory,
     mimo,
     mla,
@@ -27,6 +31,7 @@ from atlas.parts import (
     shaped,
     sparse,
     vendored,
+    zero_experts,
 )
 from atlas.parts.ends import ENDS
 from atlas.structure import Part
@@ -39,12 +44,15 @@ MIXERS: dict[str, Reader] = {
     "mla": mla.read_mla,
     "dsa": sparse.read_dsa,
     "kda": kda.read_kda,
+    "lightning": lightning.read_lightning,
     "mimo_window": mimo.read_window,
     "compressed": compressed.read_compressed,
     "hyper_connection": hyper.read_connection,
     "mamba2": recurrent.read_mamba2,
     "gated_delta": recurrent.read_gated_delta,
     "mla_derived": shaped.read_mla_derived,
+    "gated_cross": cross.read_gated_cross,
+    "molmo": cross.read_molmo,
     "multi_query": shaped.read_multi_query,
     "mamba": selective.read_mamba,
     "rg_lru": selective.read_rg_lru,
@@ -65,6 +73,7 @@ FFNS: dict[str, Reader] = {
     "mlp": ffn.read_mlp,
     "moe": ffn.read_moe,
     "hash_moe": hyper.read_hash_moe,
+    "zero_expert_moe": zero_experts.read_zero_expert_moe,
     "hyper_connection": hyper.read_connection,
     "block_mlp": shaped.read_block_mlp,
     "half_mlp": shaped.read_half_mlp,
@@ -76,9 +85,9 @@ FFNS: dict[str, Reader] = {
     "residual_mlp": vendored.read_residual_mlp,
     "linear_mlp": blocks.read_linear_mlp,
 }
-MIXERS |= extras.MIXERS | memory.MIXERS
+MIXERS |= extras.MIXERS | memory.MIXERS | both_ways.MIXERS
 FFNS |= gemma.FFNS | {"altup": altup.read_altup}
 MIXERS |= gemma.MIXERS
 FFNS |= extras.FFNS
-ENDS.update(ends_more.ENDS)
+ENDS.update(ends_more.ENDS | ends_bert.ENDS)
 ENDS.update({"streams": hyper.decoder_of_streams, "per_layer": gemma.per_layer_ends, "altup": altup.altup_ends})

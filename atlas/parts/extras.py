@@ -12,7 +12,8 @@ from typing import Any
 from atlas.config import View
 from atlas.parts.attention import read_gqa
 from atlas.parts.ffn import read_mlp, read_moe
-from atlas.refusal import bad_value
+from atlas.parts.ends import norm
+from atlas.refusal import bad_value, not_derivable
 from atlas.structure import Feeding, Mixing, Part, Tensor, part
 from schemas.vocabulary import Component, Ffn, Role
 
@@ -138,6 +139,33 @@ def read_scales(v: View) -> Part:
     return again(made) if v.opt("again") else made
 
 
+def read_norm(v: View) -> Part:
+    """Norms that stand within a sublayer's parts."""
+    return _norms(tuple(v.items("names")), v.count("hidden_size"), v.word("norm_class"), v.flag("norm_bias"))
+
+
+@lru_cache(maxsize=1024)
+def _norms(names: tuple[str, ...], width: int, cls: str, bias: bool) -> Part:
+    return part("norm", [t for n in names for t in norm(n, width, cls, bias).tensors])
+
+
+def read_adapters(v: View) -> Part:
+    """A small network per language behind the feed-forward; a token runs through that of its language (X-MOD)."""
+    d, n = v.count("hidden_size"), len(v.items("languages"))
+    if not n or v.flag("adapter_layer_norm"):
+        raise not_derivable("adapters without languages, or with norms of their own, are not described")
+    return _adapters(d, d // v.count("adapter_reduction_factor"), n)
+
+
+@lru_cache(maxsize=256)
+def _adapters(d: int, width: int, n: int) -> Part:
+    made: list[Tensor] = []
+    for name, out, inside in (("dense1", width, d), ("dense2", d, width)):
+        made.append(Tensor(f"output.adapter_modules.{{l}}.{name}.weight", (out, inside), F, Role.MATMUL, n, 1))
+        made.append(Tensor(f"output.adapter_modules.{{l}}.{name}.bias", (out,), F, Role.VECTOR, n, 1))
+    return part("adapters", made)
+
+
 @lru_cache(maxsize=1024)
 def _vectors(names: tuple[str, ...], width: int) -> Part:
     return part("scales", [vector(n, width, X) for n in names])
@@ -165,5 +193,5 @@ def read_retrieved(v: View) -> Part:
     return _retrieved(v.count("hidden_size"), usual.d_ff, experts, top_k, v.flag("ffn_bias"), usual.activation)
 
 
-MIXERS = {"gqa_plus": _with(read_gqa), "scales": read_scales}
-FFNS = {"mlp_plus": _with(read_mlp), "moe_plus": _with(read_moe), "scales": read_scales, "retrieved": read_retrieved}
+MIXERS = {"gqa_plus": _with(read_gqa), "scales": read_scales, "norm": read_norm}
+FFNS = {"mlp_plus": _with(read_mlp), "moe_plus": _with(read_moe), "scales": read_scales, "language_adapters": read_adapters, "retrieved": read_retrieved}

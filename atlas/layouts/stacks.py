@@ -1,0 +1,109 @@
+"""Which stacks a class has, and which word a layer has in an encoder or in the decoder beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from atlas.config import Config
+from atlas.fingerprint import Evidence
+from atlas.layouts.common import Words, n_layers
+from atlas.refusal import bad_value, contradiction
+
+Stacks = tuple[str, ...]
+DECODER, ENCODER, BOTH = ("decoder",), ("encoder",), ("decoder", "encoder")
+
+
+def only_decoder(_: Config) -> Stacks:
+    """A decoder."""
+    return DECODER
+
+
+def only_encoder(_: Config) -> Stacks:
+    """An encoder: no cache."""
+    return ENCODER
+
+
+def by_is_decoder(c: Config) -> Stacks:
+    """An encoder, or a decoder where `is_decoder` is true (BERT and its kin)."""
+    return DECODER if c.flag("is_decoder") else ENCODER
+
+
+def by_class(c: Config) -> Stacks:
+    """Both, unless the class is one of the decoder or of the encoder alone; where none is named, the causal one if there is one."""
+    stated = c.values.get("stacks")
+    if stated is not None:
+        return stated
+    named = c.outer.get("architectures")
+    cls = named[0] if isinstance(named, list) and named and isinstance(named[0], str) else ""  # pyright: ignore[reportUnknownVariableType]
+    causal = cls.endswith("ForCausalLM") or (not cls and bool(c.rules.facts.get("has_causal_class")))
+    found = DECODER if causal else ENCODER if cls.endswith(("EncoderModel", "ForAudioClassification")) else BOTH
+    return c.derived("stacks", found, "those of the class named" if cls else "those of the model_type's language-model class")
+
+
+STACKS: dict[str, Callable[[Config], Stacks]] = {
+    "decoder": only_decoder,
+    "encoder": only_encoder,
+    "by_is_decoder": by_is_decoder,
+    "by_class": by_class,
+}
+
+
+def encoder_reader(c: Config) -> Config:
+    """The reader of the encoder of a pair; what it reads and notes is kept with the decoder's, under `encoder.`."""
+    assert c.rules.encoder is not None  # noqa: S101 - only pairs come here
+    inner = Config(c.raw, c.rules.encoder, c.outer, c.prefix)
+    inner.read, inner.noted = c.read, _Prefixed(c.noted)
+    return inner
+
+
+class _Prefixed(dict[str, Evidence]):
+    """Notes that also go into another reader's, under names of their own."""
+
+    def __init__(self, target: dict[str, Evidence]) -> None:
+        super().__init__()
+        self.target = target
+
+    def __setitem__(self, field: str, note: Evidence) -> None:
+        self.target[f"encoder.{field}"] = note._replace(field=f"encoder.{field}")
+
+
+def decoder_or_encoder(c: Config) -> Words:
+    """Every layer attends both ways, or back only where `is_decoder` is true, then also to a source where `add_cross_attention` is."""
+    if not c.flag("is_decoder"):
+        return ("encoder",) * n_layers(c)
+    return ("decoder_with_source" if c.flag("add_cross_attention") else "decoder",) * n_layers(c)
+
+
+def first_apart(c: Config) -> Words:
+    """The first layer holds the table of relative positions for all (T5)."""
+    return ("first",) + ("other",) * (n_layers(c) - 1)
+
+
+def gelu_words(c: Config) -> Words:
+    """Every layer alike; `feed_forward_proj` says the activation, and a gate where it begins with gated (T5)."""
+    stated = c.word("feed_forward_proj")
+    words = stated.split("-")
+    if len(words) > 2 or (len(words) == 2 and words[0] != "gated"):
+        raise bad_value("feed_forward_proj", stated, "an activation, or gated- and an activation")
+    c.derived("is_gated_ffn", words[0] == "gated", "feed_forward_proj begins with gated, or not")
+    c.derived("hidden_act", "gelu_new" if stated == "gated-gelu" else words[-1], "from feed_forward_proj")
+    return ("mlp",) * n_layers(c)
+
+
+def every_step(c: Config) -> Words:
+    """Experts in every `sparse_step`-th layer (NLLB-MoE)."""
+    step = c.size("sparse_step")
+    return tuple("moe" if step and (i + 1) % step == 0 else "mlp" for i in range(n_layers(c)))
+
+
+def spread(c: Config) -> Words:
+    """Experts in `num_sparse_layers` layers at equal steps, from the second on; the step is all layers where none is sparse (Switch)."""
+    n, sparse = n_layers(c), c.size("num_sparse_layers")
+    if sparse > n:
+        raise contradiction(f"{sparse} sparse layers of {n}")
+    step = c.derived("sparse_step", n // sparse if sparse else n, "layers / sparse layers")
+    return tuple("moe" if sparse and (i % step == 1 or step == 1) else "mlp" for i in range(n))
+
+
+MIXER_LAYOUTS = {f.__name__: f for f in (decoder_or_encoder, first_apart)}
+FFN_LAYOUTS = {f.__name__: f for f in (gelu_words, every_step, spread)}
