@@ -95,6 +95,9 @@ def _refuse_twice(data: bytes) -> None:
 
     json.loads(data, object_pairs_hook=once)
 
+TOKENS = ("_token_id", "_token_ids", "_token_index")
+"""Endings of keys that number tokens of the vocabulary."""
+
 
 class Config:
     """One config read by the rules of one family. Every answer is noted once, in the order it was asked for."""
@@ -251,9 +254,15 @@ class Config:
     def unread(self) -> tuple[str, ...]:
         """Keys nobody asked for, less those reviewed as irrelevant: how a new feature is noticed on the day it appears."""
         rest = self.raw.keys() - self.read - self.rules.irrelevant
-        beside = () if self.outer is self.raw else self.outer.keys() - self.rules.beside
-        own = sorted(self.prefix + k for k in rest if self.raw[k] is not None)
-        return (*own, *sorted(k for k in beside if self.outer[k] is not None))
+        own = sorted(self.prefix + k for k in rest if self.raw[k] is not None and not k.endswith(TOKENS))
+        return (*own, *self._unread_beside())
+
+    def _unread_beside(self) -> list[str]:
+        """The wrapper's keys that nobody asked for, but for those that repeat what the language model's config says."""
+        if self.outer is self.raw:
+            return []
+        rest = [k for k in self.outer.keys() - self.rules.beside if not k.endswith(TOKENS) and self.outer[k] is not None]
+        return sorted(k for k in rest if self.outer[k] not in (self.raw.get(k), self.values.get(k)))
 
 
 class View(Config):

@@ -64,37 +64,47 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
     """The finished row with its evidence; raises `Refused` where a total is beyond what can be stored."""
     from atlas.interpret import Derived
 
-    shape, ledger, rotary = shape_of(model), model_ledger(model), read_rotary(c)
+    design, rotary = design_columns(model), read_rotary(c)
+    dtype, quant = _storage(c)
+    row = Fingerprint(
+        repo_id=name,
+        model_type=data["model_type"],
+        architecture_class=cls,
+        verdict=Verdict.KNOWN.value,
+        check=Check.UNCHECKED.value,
+        d_model=c.count("hidden_size"),
+        vocab_size=c.count("vocab_size"),
+        tie_word_embeddings=bool(c.top("tie_word_embeddings")),
+        dtype=dtype,
+        quant_method=quant,
+        has_towers=bool(c.rules.outer.get("has_towers")) or bool(c.opt("has_towers")),
+        n_mtp_layers=mtp.stated(c),
+        params_mtp=component(model_ledger(model), Component.MTP) if mtp.known(c) else None,
+        weight_bytes_checkpoint=_stored_bytes(design["params_total"], dtype, quant),
+        **_context(rotary, design["position"]),
+        **design,
+    )
+    return Derived(row, model, c.evidence(), c.unread(), (*design_features(model), *_own_features(row)))
+
+
+@lru_cache(maxsize=16384)
+def design_columns(model: Model) -> dict[str, Any]:
+    """Every column that follows from the structure alone; raises `Refused` where a total is beyond what can be stored."""
+    shape, ledger = shape_of(model), model_ledger(model)
     if max(params_total(ledger), *ledger.kv, *ledger.flops, 2 * ledger.active_compute) >= MOST:
         raise Refused(RefusalKind.BAD_VALUE, "the stated sizes multiply to more than can be stored: no model is this large")
-    dtype, quant = _storage(c)
     columns: dict[str, Any] = {
-        "repo_id": name,
-        "model_type": data["model_type"],
-        "architecture_class": cls,
         "design_id": design_id(model),
-        "verdict": Verdict.KNOWN.value,
-        "check": Check.UNCHECKED.value,
         "n_layers": model.n_layers,
-        "d_model": c.count("hidden_size"),
-        "vocab_size": c.count("vocab_size"),
-        "tie_word_embeddings": bool(c.top("tie_word_embeddings")),
         "norm_class": model.norm_class,
         "norm_placement": model.norm_placement,
         "layer_pattern": pattern(model.stack()),
-        "dtype": dtype,
-        "quant_method": quant,
-        "has_towers": c.outer is not c.raw and bool(c.rules.outer.get("has_towers")) or bool(c.opt("has_towers")),
-        **_attention(shape, rotary),
+        **_attention(shape),
         **_feeding(shape),
-        **_weights(ledger, dtype, quant),
-        "n_mtp_layers": mtp.stated(c),
-        "params_mtp": component(ledger, Component.MTP) if mtp.known(c) else None,
+        **_weights(ledger),
         **_costs(ledger, has_decoder=any(r.stack == "decoder" for r in model.runs)),
     }
-    columns["tp_degrees"] = degrees(columns)
-    row = Fingerprint(**columns)
-    return Derived(row, model, c.evidence(), c.unread(), features(row, shape))
+    return columns | {"tp_degrees": degrees(columns)}
 
 
 def _storage(c: Config) -> tuple[str | None, str | None]:
@@ -107,7 +117,25 @@ def _storage(c: Config) -> tuple[str | None, str | None]:
     return None if dtype is None else dtype.removeprefix("torch.")[:40], None if method is None else method[:40]
 
 
-def _attention(shape: Shape, rotary: Rotary) -> dict[str, Any]:
+def _context(rotary: Rotary, position: str) -> dict[str, Any]:
+    """RoPE's settings where anything is rotated, and the context in any case."""
+    rotates = position in ("rope", "mixed")
+    return {
+        "rope_theta": rotary.theta if rotates else None,
+        "rope_scaling": rotary.scaling if rotates else None,
+        "rope_factor": rotary.factor if rotates else None,
+        "max_context": rotary.max_context,
+        "native_context": rotary.native_context,
+    }
+
+
+def _stored_bytes(params: int, dtype: str | None, quant: str | None) -> int | None:
+    """What the weights weigh at the stated dtype; None where it is not stated, or a quantization stores some otherwise."""
+    width = DTYPE_BYTES.get(dtype or "")
+    return width * params if width and quant is None else None
+
+
+def _attention(shape: Shape) -> dict[str, Any]:
     mix: dict[str, int] = {}
     for m, n in shape.mixers:
         mix[m.mixer.value] = mix.get(m.mixer.value, 0) + n
@@ -134,12 +162,7 @@ def _attention(shape: Shape, rotary: Rotary) -> dict[str, Any]:
         "has_attention_bias": None if main is None else any(m.has_bias for m in heads),
         "has_sinks": None if main is None else any(m.has_sinks for m in heads),
         "position": position,
-        "rope_theta": rotary.theta if rotates else None,
-        "rope_scaling": rotary.scaling if rotates else None,
-        "rope_factor": rotary.factor if rotates else None,
         "partial_rotary": _rotated(rotary_main) if rotates else None,
-        "max_context": rotary.max_context,
-        "native_context": rotary.native_context,
     }
 
 
@@ -175,15 +198,13 @@ def _feeding(shape: Shape) -> dict[str, Any]:
     }
 
 
-def _weights(ledger: Ledger, dtype: str | None, quant: str | None) -> dict[str, Any]:
+def _weights(ledger: Ledger) -> dict[str, Any]:
     whole_model = params_total(ledger)
-    width = DTYPE_BYTES.get(dtype or "")
     found: dict[str, Any] = {
         "params_total": whole_model,
         "params_active": ledger.active,
         "params_active_compute": ledger.active_compute,
         "weight_bytes_bf16": 2 * whole_model,
-        "weight_bytes_checkpoint": width * whole_model if width and quant is None else None,
         "params_buffers": component(ledger, Component.BUFFERS),
     }
     for x in COMPONENTS:
@@ -206,6 +227,7 @@ def _costs(ledger: Ledger, *, has_decoder: bool) -> dict[str, Any]:
         "kv_bytes_per_token_first": whole(ledger.growth_first),
         "index_bytes_per_token": whole(ledger.index_growth),
         "state_bytes_constant": ledger.constant,
+        "cross_kv_bytes_per_source_token": whole(ledger.cross) if ledger.cross else None,
         "decode_bytes_per_token_4k": 2 * ledger.active_compute + ledger.read_bytes[0],
         "decode_bytes_per_token_128k": 2 * ledger.active_compute + ledger.read_bytes[1],
     }
@@ -246,21 +268,28 @@ def _degree(t: int, widths: list[int], kv: int | None) -> str:
     return "kv_replicated" if kv and kv % t else "even"
 
 
-def features(row: Fingerprint, shape: Shape) -> tuple[str, ...]:
-    """The words a population is counted by."""
-    found = [f"{row.activation}_activation"] if row.activation else []
-    found += [row.norm_class] if row.norm_class else []
-    found += [str(row.attention_kind)] if row.attention_kind not in (None, "none") else []
-    mix = row.layer_mix or {}
+@lru_cache(maxsize=16384)
+def design_features(model: Model) -> tuple[str, ...]:
+    """The words a population of designs is counted by."""
+    of = design_columns(model)
+    mix = of["layer_mix"]
+    found = [f"{of['activation']}_activation"] if of["activation"] else []
+    found += [of["norm_class"]]
+    found += [of["attention_kind"]] if of["attention_kind"] != "none" else []
     named = {
-        "moe": row.is_moe, "gated_ffn": row.is_gated_ffn, "sliding_window": "sliding_attention" in mix, "chunked_attention": "chunked_attention" in mix,
-        "qk_norm": row.has_qk_norm, "tied_embeddings": row.tie_word_embeddings, "attention_sinks": row.has_sinks, "attention_bias": row.has_attention_bias,
-        "ssm": "ssm" in mix, "linear_attention": "linear_attention" in mix, "conv": "conv" in mix, "sparse_attention": "sparse_attention" in mix,
-        "compressed_attention": "compressed_attention" in mix, "shared_experts": bool(row.n_shared_experts), "kv_sharing": bool(row.n_kv_shared_layers),
-        "nope_layers": row.position == "mixed", "partial_rotary": row.partial_rotary is not None and row.partial_rotary < 1,
-        "heterogeneous_attention": row.is_heterogeneous, "mtp": bool(row.n_mtp_layers), "towers": row.has_towers, "quantized": row.quant_method is not None,
+        "moe": of["is_moe"], "gated_ffn": of["is_gated_ffn"], "qk_norm": of["has_qk_norm"], "attention_sinks": of["has_sinks"],
+        "attention_bias": of["has_attention_bias"], "sliding_window": "sliding_attention" in mix,
+        **{k: k in mix for k in ("chunked_attention", "sparse_attention", "compressed_attention", "linear_attention", "ssm", "conv")},
+        "shared_experts": bool(of["n_shared_experts"]), "kv_sharing": bool(of["n_kv_shared_layers"]), "nope_layers": of["position"] == "mixed",
+        "partial_rotary": of["partial_rotary"] is not None and of["partial_rotary"] < 1, "heterogeneous_attention": of["is_heterogeneous"],
     }  # fmt: skip
-    found += [k for k, v in named.items() if v]
-    found += [f"rope_{row.rope_scaling}"] if row.rope_scaling else []
-    found += [f"position_{row.position}"] if row.position else []
-    return tuple(found)
+    return (*found, *(k for k, v in named.items() if v), f"position_{of['position']}")
+
+
+def _own_features(row: Fingerprint) -> tuple[str, ...]:
+    """The words that a config adds to its design's."""
+    named = {
+        "tied_embeddings": row.tie_word_embeddings, "mtp": bool(row.n_mtp_layers), "towers": row.has_towers,
+        "quantized": row.quant_method is not None, f"rope_{row.rope_scaling}": row.rope_scaling is not None,
+    }  # fmt: skip
+    return tuple(k for k, v in named.items() if v)

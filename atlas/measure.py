@@ -37,6 +37,7 @@ class Ledger(msgspec.Struct, frozen=True, gc=False):
     kv: tuple[int, int, int, int]  # total state at 4k, 32k, 128k, 1m
     flops: tuple[int, int]  # reads at 4k, 128k
     read_bytes: tuple[int, int]  # loaded per token at 4k, 128k
+    cross: float  # bytes per token of a source that is looked at, in no other figure
 
 
 _ORDER = {c: i for i, c in enumerate(Component)}
@@ -66,6 +67,7 @@ def part_ledger(part: Part) -> Ledger:
         tuple(sum(int(s.bytes_at(t)) for s in part.states) for t in _CONTEXTS),  # pyright: ignore[reportArgumentType]
         tuple(sum(r.flops * r.entries_at(t) for r in part.reads) for t in _READ_AT),  # pyright: ignore[reportArgumentType]
         tuple(sum(int(r.bytes_at(t)) for r in part.reads) for t in _READ_AT),  # pyright: ignore[reportArgumentType]
+        _growth(part.states, "cross", bounded=True),
     )
 
 
@@ -81,6 +83,7 @@ def layer_ledger(layer: Layer) -> Ledger:
     return total([(1, part_ledger(p)) for p in layer.parts])
 
 
+@lru_cache(maxsize=16384)
 def model_ledger(model: Model) -> Ledger:
     """Fold a model."""
     return total([(n, layer_ledger(each)) for each, n in model.counted().items()])
@@ -91,7 +94,7 @@ def total(ledgers: list[tuple[int, Ledger]]) -> Ledger:
     params = [0] * len(_ORDER)
     kv, flops, reads = [0] * 4, [0] * 2, [0] * 2
     active = compute = constant = 0
-    growth = first = index = 0.0
+    growth = first = index = cross = 0.0
     for n, g in ledgers:
         params = [a + n * b for a, b in zip(params, g.params, strict=True)]
         active += n * g.active
@@ -100,11 +103,12 @@ def total(ledgers: list[tuple[int, Ledger]]) -> Ledger:
         first += n * g.growth_first
         index += n * g.index_growth
         constant += n * g.constant
+        cross += n * g.cross
         kv = [a + n * b for a, b in zip(kv, g.kv, strict=True)]
         flops = [a + n * b for a, b in zip(flops, g.flops, strict=True)]
         reads = [a + n * b for a, b in zip(reads, g.read_bytes, strict=True)]
     return Ledger(
-        tuple(params), active, compute, growth, first, index, constant, tuple(kv), tuple(flops), tuple(reads)  # pyright: ignore[reportArgumentType]
+        tuple(params), active, compute, growth, first, index, constant, tuple(kv), tuple(flops), tuple(reads), cross  # pyright: ignore[reportArgumentType]
     )
 
 

@@ -46,7 +46,7 @@ class State(NamedTuple):
     `width` is the bytes per element that the family keeps it in, or None where the cache's dtype is the deployer's choice.
     """
 
-    kind: str  # "kv", "index" or "constant"
+    kind: str  # "kv", "index", "cross" (per source token, not per token of the sequence) or "constant"
     elements: int
     stride: int = 1
     window: int | None = None
@@ -59,6 +59,8 @@ class State(NamedTuple):
     def _entries(self, context: int) -> int:
         if not self.stride:
             return 1
+        if self.kind == "cross":
+            return 0
         return (context if self.window is None else min(context, self.window)) // self.stride
 
 
@@ -191,6 +193,13 @@ class Model(msgspec.Struct, frozen=True, eq=False, gc=False):
         return counts
 
 
+@lru_cache(maxsize=16384)
+def model(ends: Layer, runs: tuple[Run, ...], norm_class: str, norm_placement: str) -> Model:
+    """Make a model of these; cached, so that repositories of one design share one structure, which is folded once."""
+    return Model(ends, runs, norm_class, norm_placement)
+
+
+@lru_cache(maxsize=16384)
 def design_id(model: Model) -> str:
     """Digest of the canonical structure: 20 hex digits. Names, theta, context, dtype and quantization are not in it."""
     digest = blake2b(digest_size=10)

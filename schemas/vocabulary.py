@@ -165,4 +165,5 @@ class StateKind(StrEnum):
 
     KV = "kv"  # keys and values, or MLA's latent: the cache proper
     INDEX = "index"  # side cache of a sparse-attention indexer
+    CROSS = "cross"  # keys and values of a source (an image, an encoder's output), per source token
     CONSTANT = "constant"  # a state whose size does not depend on the tokens

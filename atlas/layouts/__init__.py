@@ -42,6 +42,7 @@ MIXER_LAYOUTS: dict[str, Layout] = {
     "indexer_types": latent.indexer_types,
     "kimi_linear": latent.kimi_linear,
     "mimo": latent.mimo,
+    "attn_type_list": latent.attn_type_list,
     "every_second_linear": latent.every_second_linear,
     "compress_ratios": compressed.compress_ratios,
 }

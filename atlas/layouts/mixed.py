@@ -73,6 +73,12 @@ def short_convolutions(c: Config) -> Words:
     return tuple("attention" if i in at else "conv" for i in range(n))
 
 
+def cross_listed(c: Config) -> Words:
+    """Layers that attend to the image in place of the text where `cross_attention_layers` says (Llama 3.2 Vision)."""
+    at = indices(c, "cross_attention_layers")
+    return tuple("cross_attention" if i in at else "full_attention" for i in range(n_layers(c)))
+
+
 def block_types(c: Config) -> Words:
     """The words of `block_types` again and again until every layer has one (RecurrentGemma)."""
     unit: list[Any] = c.items("block_types")

@@ -16,6 +16,7 @@ HEADS = {
     "Model": "none",
 }  # fmt: skip
 """What a class name's ending says of its head."""
+LANGUAGE_MODELS = tuple(ending for ending, head in HEADS.items() if head == "lm")
 
 
 @lru_cache(maxsize=4096)
@@ -43,13 +44,14 @@ class Ends(NamedTuple):
     head_bias: bool = False
     embedding_norm: bool = False
     d_embed: int | None = None
+    extra_rows: int = 0  # rows of the embedding beyond the vocabulary, that the head does not have
 
 
 @lru_cache(maxsize=8192)
 def ends(s: Ends) -> tuple[Part, ...]:
     """Embedding, positions, final norm and head of these scalars."""
     e = s.d if s.d_embed is None else s.d_embed
-    embed = [Tensor("model.embed_tokens.weight", (s.vocab, e), Component.EMBEDDING, Role.LOOKUP)]
+    embed = [Tensor("model.embed_tokens.weight", (s.vocab + s.extra_rows, e), Component.EMBEDDING, Role.LOOKUP)]
     embed += [Tensor("model.embed_positions.weight", (s.positions, s.d), Component.EMBEDDING, Role.LOOKUP)] * (s.positions > 0)
     made = [part("embedding", embed)]
     made += [norm("model.embed_norm", s.d, s.norm_class, s.norm_bias)] * s.embedding_norm
@@ -115,12 +117,25 @@ def decoder(c: Config) -> tuple[tuple[Part, ...], str | None]:
     """The ends of a decoder, and the class named."""
     cls, head = head_of(c)
     positions = c.count("max_position_embeddings") + c.size("position_offset") if c.word("position") == "learned" else 0
+    extra = c.opt_count("extra_vocab_rows")
     scalars = Ends(
         c.count("vocab_size"), c.count("hidden_size"), tied(c), head, FIXED[head] if head in FIXED else labels_of(c),
         c.word("norm_class"), c.flag("norm_bias"), c.flag("final_norm"), positions, c.flag("lm_head_bias"), c.flag("embedding_norm"),
-        c.opt_count("embedding_width"),
+        c.opt_count("embedding_width"), 0 if extra is None else extra,
     )  # fmt: skip
-    return ends(scalars), cls
+    return ends(scalars) + besides(c), cls
+
+
+def besides(c: Config) -> tuple[Part, ...]:
+    """Vectors that a wrapper learns beside its language model and its towers: the mark between the rows of an image, a gate."""
+    widths = {name: c.count("hidden_size") if width == "d" else width for name, width in c.rules.outer.get("vectors", {}).items()}
+    return tuple(vector(name, width) for name, width in widths.items())
+
+
+@lru_cache(maxsize=256)
+def vector(name: str, width: int) -> Part:
+    """A learned vector that belongs to no other component."""
+    return part("vector", [Tensor(f"model.{name}", (width,), Component.OTHER, Role.VECTOR)])
 
 
 def chatglm(c: Config) -> tuple[tuple[Part, ...], str | None]:
