@@ -107,3 +107,16 @@ def _mimo_window(c: Config) -> None:
         c.derived("window", c.count("sliding_window"), "sliding_window")
     else:
         c.derived("window", before + 1, f"sliding_window_size + 1 = {before} + 1: the current token counts too")
+
+
+def every_second_linear(c: Config) -> Words:
+    """The config's layer_types; where it has none, full and linear in turn, full first (MiniMax)."""
+    if c.opt("layer_types") is not None:
+        return listed(c, "layer_types", c.rules.mixers)
+    c.derived("layer_types", "full and linear in turn", "layers 0, 2, 4, ... are full")
+    return tuple("linear_attention" if i % 2 else "full_attention" for i in range(n_layers(c)))
+
+
+def attn_type_list(c: Config) -> Words:
+    """One number per layer: 1 for softmax attention, 0 for lightning attention (MiniMax-Text-01 under its own code)."""
+    return _flags("attn_type_list", c.items("attn_type_list"), n_layers(c), ("linear_attention", "full_attention"))

@@ -1,0 +1,31 @@
+"""Experts that compute nothing: the router may choose them, but no weights stand behind them (LongCat-Flash, arXiv 2509.01322).
+
+How many real experts a token uses then varies; the number per token is the most there can be.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from atlas.config import View
+from atlas.parts.ffn import Moe, activation, moe
+from atlas.structure import Part, Tensor, part
+from schemas.vocabulary import Component, Role
+
+
+def read_zero_expert_moe(v: View) -> Part:
+    """Experts as the config states them, behind a router that also scores the zero experts."""
+    real = v.count("num_experts")
+    scalars = Moe(v.count("hidden_size"), v.count("moe_intermediate_size"), real, v.count("num_experts_per_tok"), True, activation(v))
+    return _routed(moe(scalars), scalars.d, real + v.size("zero_expert_num"), v.flag("router_bias"))
+
+
+@lru_cache(maxsize=256)
+def _routed(p: Part, d: int, choices: int, bias: bool) -> Part:
+    router = [
+        Tensor("mlp.router.classifier.weight", (choices, d), Component.ROUTER),
+        Tensor("mlp.router.e_score_correction_bias", (choices,), Component.ROUTER, Role.VECTOR),
+    ]
+    router += [Tensor("mlp.router.classifier.bias", (choices,), Component.ROUTER, Role.VECTOR)] * bias
+    kept = tuple(t for t in p.tensors if t.component is not Component.ROUTER)
+    return part("ffn.moe_with_zero_experts", (*router, *kept), p.states, p.reads, p.info)
