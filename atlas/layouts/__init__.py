@@ -5,7 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from atlas.config import Config
-from atlas.layouts import blocks, common, compressed, experts, hybrids, latent, listed, loops, mixed, positions, shared_caches, stacks, windows
+from atlas.layouts import (
+    blocks,
+    common,
+    compressed,
+    experts,
+    hybrids,
+    latent,
+    listed,
+    loops,
+    mixed,
+    positions,
+    shared_caches,
+    stacks,
+    windows,
+    zamba,
+)
 from atlas.layouts.common import Words
 
 Layout = Callable[[Config], Words]
@@ -61,7 +76,7 @@ FFN_LAYOUTS: dict[str, Layout] = {
 }
 MIXER_LAYOUTS |= listed.MIXER_LAYOUTS | loops.LOOPED
 FFN_LAYOUTS |= listed.FFN_LAYOUTS | loops.FFN_LAYOUTS
-MIXER_LAYOUTS |= shared_caches.LAYOUTS
+MIXER_LAYOUTS |= shared_caches.LAYOUTS | zamba.LAYOUTS
 FFN_LAYOUTS |= shared_caches.FFN_LAYOUTS
 MIXER_LAYOUTS |= stacks.MIXER_LAYOUTS
 FFN_LAYOUTS |= stacks.FFN_LAYOUTS

@@ -31,6 +31,7 @@ from atlas.parts import (
     shaped,
     sparse,
     vendored,
+    zamba,
     zero_experts,
 )
 from atlas.parts.ends import ENDS
@@ -45,6 +46,9 @@ MIXERS: dict[str, Reader] = {
     "dsa": sparse.read_dsa,
     "kda": kda.read_kda,
     "lightning": lightning.read_lightning,
+    "headed_mamba": zamba.read_headed_mamba,
+    "shared_attention": zamba.read_shared_attention,
+    "shared_network": zamba.read_shared_network,
     "mimo_window": mimo.read_window,
     "compressed": compressed.read_compressed,
     "hyper_connection": hyper.read_connection,

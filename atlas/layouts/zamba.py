@@ -1,0 +1,62 @@
+"""Zamba's layers: Mamba throughout, with a shared block before some of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from atlas.config import Config
+from atlas.layouts.common import Words, n_layers
+from atlas.refusal import bad_value, contradiction
+
+NAMES = {"mamba": "linear_attention", "linear_attention": "linear_attention", "hybrid": "hybrid"}
+
+
+def _listed(c: Config, n: int) -> list[str] | None:
+    stated = c.opt("layers_block_type")
+    if stated is None:
+        return None
+    if not isinstance(stated, list) or len(stated) != n:  # pyright: ignore[reportUnknownArgumentType]
+        raise contradiction(f"layers_block_type does not name each of the {n} layers")
+    words: list[Any] = stated  # pyright: ignore[reportUnknownVariableType]
+    unknown = next((w for w in words if not isinstance(w, str) or w not in NAMES), None)
+    if unknown is not None:
+        raise bad_value("layers_block_type", unknown, "one of " + ", ".join(NAMES))
+    return [NAMES[w] for w in words]
+
+
+def _marked(words: list[str], blocks: int) -> Words:
+    """Blocks take turns; each is stored where it is used first."""
+    used, marked = 0, list[str]()
+    for word in words:
+        stored = word == "hybrid" and used < blocks
+        used += word == "hybrid"
+        marked.append(f"hybrid:{int(stored)}" if word == "hybrid" else word)
+    return tuple(marked)
+
+
+def zamba(c: Config) -> Words:
+    """One shared block, before layer 2 and then by period and offset counted from layer 3, unless a list says otherwise."""
+    n = n_layers(c)
+    words = _listed(c, n)
+    if words is None:
+        period, offset = c.count("attn_layer_period"), c.size("attn_layer_offset")
+        rest = ["hybrid" if i % period == offset else "linear_attention" for i in range(n - 3)]
+        words = (["linear_attention"] * 2 + ["hybrid"] + rest)[:n]
+        c.derived("layers_block_type", f"{words.count('hybrid')} hybrid", "layer 2, and layers i + 3 where i % attn_layer_period is the offset")
+    return _marked(words, 1)
+
+
+def zamba2(c: Config) -> Words:
+    """`num_mem_blocks` shared blocks that take turns, in the layers that the list names; without a list, those of the class's 54 layers."""
+    n = n_layers(c)
+    words = _listed(c, n)
+    if words is None:
+        if n != 54:
+            raise contradiction(f"no layers_block_type is stated, and the class's own list is for 54 layers, not {n}")
+        hybrid = {6, 12, 18, 24, 30, 36, 42, 47, 51}
+        words = ["hybrid" if i in hybrid else "linear_attention" for i in range(n)]
+        c.derived("layers_block_type", sorted(hybrid), "the class's own list of hybrid layers")
+    return _marked(words, c.count("num_mem_blocks"))
+
+
+LAYOUTS = {"zamba": zamba, "zamba2": zamba2}
