@@ -1,8 +1,8 @@
 """What the crawls brought home, kept for good: every distinct config byte for byte, and which repository had it when.
 
-One SQLite file, `archive/hub.sqlite`, written by one process at a time, each batch in a transaction, so that a crash loses
-at most the batch in hand. Configs and attempts are only ever added. Texts are addressed by their sha256 and repositories
-by a column: no path is made from either.
+One SQLite file, `archive/hub.sqlite`, written by one process at a time, each batch in a transaction, so that a crash
+loses at most the batch in hand. Configs and attempts are only ever added. Texts are addressed by their sha256 and
+repositories by a column: no path is made from either.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from pipeline.listing import Entry
+    from pipeline.entry import Entry
 
 FORMAT = 1
 FINAL = (Outcome.OK, Outcome.UNSUPPORTED, Outcome.TOO_LARGE)
@@ -45,8 +45,8 @@ CREATE TABLE listing (selection TEXT NOT NULL, repo_id TEXT NOT NULL, run INTEGE
 # What each listed repository came to. An attempt counts if it was made at the listed commit and is not yet due again.
 JUDGED = """
 SELECT l.repo_id, l.revision, l.facts, l.vanished, l.model_type, l.downloads, l.access, g.digest AS good_digest,
-    g.revision AS good_revision, g.day AS good_day, coalesce(l.detail, CASE WHEN a.revision = l.revision THEN a.detail END)
-    AS detail,
+    g.revision AS good_revision, g.day AS good_day,
+    coalesce(l.detail, CASE WHEN a.revision = l.revision THEN a.detail END) AS detail,
     CASE WHEN l.verdict IS NOT NULL THEN l.verdict
         WHEN a.revision IS NOT l.revision THEN 'deferred'
         WHEN a.outcome NOT IN ('ok', 'unsupported', 'too_large') AND (a.access <> l.access OR a.day < :due)
@@ -61,7 +61,7 @@ WHERE l.selection = :selection AND l.run = :run
 
 @dataclass(frozen=True)
 class Run:
-    """One refresh: `finished` is the last run of any selection that was brought to its end, `before` that of this one."""
+    """One refresh. `finished` is the last run of any selection that came to its end, `before` the last of this one."""
 
     run: int
     selection: str
@@ -182,7 +182,8 @@ class Archive:
     def absent(self, run: Run) -> list[tuple[str, bool, dict[str, Any]]]:
         """(repo_id, whether already found missing, facts) of those an earlier run listed and this one does not."""
         found = self._connection.execute(
-            "SELECT repo_id, vanished, facts FROM listing WHERE selection = ? AND run < ? AND run >= ? ORDER BY repo_id",
+            """SELECT repo_id, vanished, facts FROM listing
+            WHERE selection = ? AND run < ? AND run >= ? ORDER BY repo_id""",
             (run.selection, run.run, run.before if run.before is not None else run.run),
         )
         return [(repo_id, bool(vanished), orjson.loads(facts)) for repo_id, vanished, facts in found]
@@ -191,7 +192,8 @@ class Archive:
         """What is to fetch: one of each new model_type first, then the most downloaded."""
         ordered = self._connection.execute(
             f"""WITH due AS (SELECT * FROM ({JUDGED}) WHERE outcome = 'deferred'), ranked AS (
-                SELECT *, row_number() OVER (PARTITION BY model_type ORDER BY downloads DESC, repo_id) AS place FROM due)
+                SELECT *, row_number() OVER (PARTITION BY model_type ORDER BY downloads DESC, repo_id) AS place
+                FROM due)
             SELECT repo_id, revision, access FROM ranked LEFT JOIN model_types t USING (model_type)
             ORDER BY NOT (place = 1 AND coalesce(t.run, 0) > :finished), downloads DESC, repo_id""",
             run.named(),

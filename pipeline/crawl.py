@@ -14,12 +14,14 @@ import asyncio
 import time
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
 from pipeline import listing, losses
-from pipeline.archive import Archive, Attempt, Job, Judged, Run
+from pipeline.archive import Archive, Attempt, Job, Run
+from pipeline.crawled import Crawled, CrawlSummary, Progress, crawled
+from pipeline.entry import Entry, is_repo_id
 from pipeline.errors import Upstream
 from pipeline.fetch import fetch
 from pipeline.hub import Hub
@@ -43,58 +45,6 @@ FAILED_SHARE = 0.05
 """Configs without an answer, beyond which the Hub counts as unavailable."""
 
 
-class Crawled(msgspec.Struct, frozen=True):
-    """One repository. `raw` is the config as received, at `revision`, which was current on the day `as_of`.
-
-    Where the repository cannot be read now, that is the last good config. `raw`, and then `as_of`, is None where there never
-    was one. `listing` holds the Hub's own facts: author, downloads, likes, created_at, last_modified, gated, disabled,
-    private, pipeline_tag, library_name, tags, hub_params_total (parameters), hub_params_by_dtype, base_models,
-    base_model_relation, model_type_hint, architecture_hint, quant_method_hint; each None where the Hub does not say.
-    """
-
-    repo_id: str
-    outcome: Outcome
-    revision: str | None
-    raw: bytes | None
-    listing: dict[str, Any]
-    as_of: date | None
-    detail: str | None = None
-    source: str = "hub"
-
-
-class CrawlSummary(msgspec.Struct):
-    """What a crawl found and what it cost. The outcomes add up to listed + vanished."""
-
-    listed: int
-    vanished: int
-    left_selection: int
-    outcomes: dict[str, int]
-    model_types: dict[str, int]
-    new_model_types: list[str]
-    requests: int
-    bytes: int
-    retries: dict[str, int]
-    quota_refusals: int
-    waited_seconds: float
-    seconds: float
-    duplicates: int
-    empty_pages: int
-    unreadable_entries: int
-    renamed: dict[str, str]
-    gave_up: dict[str, int]
-    losses: list[str]
-
-
-class Progress(msgspec.Struct, frozen=True):
-    """How far a crawl is. `stage` is listing or configs; `total` None while unknown; `waited_seconds` for quota so far."""
-
-    stage: str
-    done: int
-    total: int | None
-    requests: int
-    waited_seconds: float
-
-
 class CrawlResult:
     """A crawl brought to its end, holding the archive until it is closed."""
 
@@ -105,7 +55,7 @@ class CrawlResult:
 
     def records(self) -> Iterator[Crawled]:
         """Every repository, by name; configs are read from the archive as they are asked for. Raises Corrupt."""
-        return (_crawled(judged) for judged in self._archive.judged(self._run))
+        return (crawled(judged) for judged in self._archive.judged(self._run))
 
     def finish(self) -> None:
         """Call it once the snapshot made of this crawl is published: the next crawl builds on it."""
@@ -122,20 +72,7 @@ class CrawlResult:
         self.close()
 
 
-def _crawled(judged: Judged) -> Crawled:
-    kept = judged.raw is not None
-    return Crawled(
-        repo_id=judged.repo_id,
-        outcome=judged.outcome,
-        revision=judged.good_revision if kept else judged.revision,
-        raw=judged.raw,
-        listing=judged.facts,
-        as_of=date.fromisoformat(judged.good_day) if judged.good_day is not None else None,
-        detail=judged.detail,
-    )
-
-
-def run(
+def run(  # noqa: PLR0913 - each is an option of the command
     home: Path,
     endpoint: str,
     selection: Selection,
@@ -220,16 +157,16 @@ class Crawl:
         """What the last run listed and this one does not is missing, unless the Hub says it merely moved elsewhere."""
         absent = self.archive.absent(self.run)
         ask = sum(not known for _, known, _ in absent) <= LOOK_UPS
-        gone: list[listing.Entry] = []
+        gone: list[Entry] = []
         for repo_id, known, facts in absent:
             detail = "no longer listed" if known or not ask else await self._why_absent(repo_id)
             if detail is not None:
-                gone.append(listing.Entry(repo_id, None, facts, "", Outcome.MISSING, detail))
+                gone.append(Entry(repo_id, None, facts, "", Outcome.MISSING, detail))
         self.left_selection = len(absent) - len(gone)
         self.archive.list_page(self.run, gone, vanished=True)
 
     async def _why_absent(self, repo_id: str) -> str | None:
-        if not listing.is_repo_id(repo_id):
+        if not is_repo_id(repo_id):
             return "no longer listed"
         found = await listing.look_up(self.hub, repo_id)
         if found.repo_id != repo_id:

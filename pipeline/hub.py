@@ -1,7 +1,7 @@
-"""Requests to the Hub, on huggingface_hub's own session: bounded in time, size, hops and number, and sparing with the token.
+"""Requests to the Hub, on huggingface_hub's own session: bounded in time, size, hops and number, with the token kept.
 
-What the stock calls leave open is closed here: every request has a total deadline, a body is read up to a cap, a redirect
-never takes the token to another origin, and one quota per policy is shared by all workers.
+What the stock calls leave open is closed here: every request has a total deadline, a body is read up to a cap, a
+redirect never takes the token to another origin, and one quota per policy is shared by all workers.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ class Hub:
         while True:
             window = await self.quota.enter(kind)
             try:
-                return await self._until_deadline(url, kind, cap, read, leave)
+                return await self._until_deadline(url, kind, cap, read, leave=leave)
             except Limited as refusal:
                 self.quota.refuse(kind, refusal.headers)
             finally:
                 window.under_way -= 1
 
-    async def _until_deadline(self, url: str, kind: str, cap: int, read: Callable[[Answer], T], leave: bool) -> T:
+    async def _until_deadline(self, url: str, kind: str, cap: int, read: Callable[[Answer], T], *, leave: bool) -> T:
         failures: list[Transient] = []
 
         async def attempt() -> T:
@@ -179,7 +179,7 @@ class Hub:
 
 
 async def _tried(attempt: Callable[[], Awaitable[T]], limits: Limits) -> T:
-    """The first try costs no machinery; what fails is tried again with growing pauses for as long as the caller waits."""
+    """The first try costs no machinery; what fails is tried again, with growing pauses, until the deadline."""
     try:
         return await attempt()
     except Transient as error:

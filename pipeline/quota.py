@@ -42,7 +42,7 @@ class Window:
 
 
 class Quota:
-    """Every policy's window. Requests are of a kind ("api", "resolvers") until the Hub says which policy counts them."""
+    """Every policy's window. A request has a kind ("api", "resolvers") until the Hub says which policy counts it."""
 
     def __init__(self, *, longest_wait: float, refusals: int) -> None:
         self.longest_wait = longest_wait
@@ -56,9 +56,9 @@ class Quota:
         return self._windows.setdefault(self._policy.get(kind, kind), Window())
 
     async def enter(self, kind: str) -> Window:
-        """Wait until a request of this kind may be sent; count it as under way in the window, until the caller ends that."""
+        """Wait until a request of this kind may go, and count it as under way, which the caller takes back."""
         while (wait := self._window(kind).wait(time.monotonic())) > 0:
-            wait = min(wait, self.longest_wait) + random.uniform(0, 0.05 + wait / 50)
+            wait = min(wait, self.longest_wait) + random.uniform(0, 0.05 + wait / 50)  # noqa: S311 - no secret hangs on it
             self.waited_seconds += wait
             await asyncio.sleep(wait)
         window = self._window(kind)
@@ -128,7 +128,7 @@ def _told(headers: Mapping[str, str]) -> Told | None:
 
 
 def _asked(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a 429 asks to wait: the RateLimit's reset, else Retry-After in either form; None if it says nothing."""
+    """Seconds that a 429 asks to wait: the RateLimit's reset, else Retry-After in either form, else None."""
     told = _told(headers)
     if told is not None and told.remaining == 0:
         return told.reset_seconds

@@ -15,6 +15,7 @@ from typing import Any
 from hub_server import HubServer
 
 from pipeline import crawl
+from pipeline.crawled import Crawled, CrawlSummary
 from pipeline.limits import Limits
 from pipeline.listing import Selection
 
@@ -27,7 +28,7 @@ CHILDREN.set_forkserver_preload(["crawling"])
 
 def crawled(
     home: Path, hub: HubServer | str, selection: Selection | None = None, *, finish: bool = True, **options: Any
-) -> tuple[dict[str, crawl.Crawled], crawl.CrawlSummary]:
+) -> tuple[dict[str, Crawled], CrawlSummary]:
     """Crawl to the end and return the records by name, with the summary."""
     endpoint = hub if isinstance(hub, str) else hub.endpoint
     limits = replace(FAST, **options.pop("limits", {}))
@@ -39,29 +40,32 @@ def crawled(
     return records, result.summary
 
 
-def facts(records: dict[str, crawl.Crawled]) -> list[tuple[Any, ...]]:
+def facts(records: dict[str, Crawled]) -> list[tuple[Any, ...]]:
     """The records as rows, for comparing two crawls."""
     return [(r.repo_id, r.outcome, r.revision, r.raw, r.listing, r.as_of) for r in records.values()]
 
 
-def _child(home: Path, endpoint: str, failpoint: str | None) -> None:
+def _child(home: Path, endpoint: str, failpoint: str | None, options: dict[str, Any]) -> None:
     if failpoint is not None:
         os.environ["ATLAS_FAILPOINT"] = failpoint
-    crawled(home, endpoint)
+    try:
+        crawled(home, endpoint, **options)
+    except KeyboardInterrupt:
+        os._exit(130)
 
 
-def start_crawl(home: Path, hub: HubServer, failpoint: str | None = None) -> Any:
-    """A crawl in a process of its own, to be killed."""
-    process = CHILDREN.Process(target=_child, args=(home, hub.endpoint, failpoint))
+def start_crawl(home: Path, hub: HubServer, failpoint: str | None = None, **options: Any) -> Any:
+    """A crawl in a process of its own, to be killed or interrupted (exit code 130)."""
+    process = CHILDREN.Process(target=_child, args=(home, hub.endpoint, failpoint, options))
     process.start()
     return process
 
 
 def kill_at_random(home: Path, hub: HubServer, times: int, longest: float) -> int:
-    """Kill crawls at random moments and return how many were still running then."""
+    """Kill crawls at random moments, none of which finishes for good; return how many were still running then."""
     draw, killed = random.Random(6), 0
     for _ in range(times):
-        process = start_crawl(home, hub)
+        process = start_crawl(home, hub, finish=False)
         process.join(draw.uniform(0.1, longest))
         if process.is_alive():
             os.kill(process.pid, signal.SIGKILL)

@@ -181,10 +181,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What the server answers. `mode` is how the bytes go out:
+    """What the server answers.
 
-    whole; reset (half the body, then a TCP reset); short (half the body, then an orderly close); stall (nothing at all);
-    slow (a byte every `pause` seconds).
+    `mode` is how the bytes go out: whole; reset (half the body, then a TCP reset); short (half the body, then an
+    orderly close); stall (nothing at all); slow (a byte every `pause` seconds).
     """
 
     status: int = 200
@@ -204,7 +204,7 @@ class _Fault:
 class HubServer:
     """The server, in a thread of its own; a context manager.
 
-    `quota` maps a policy name ("api", "resolvers") to (requests, window in seconds), enforced and told as the Hub tells it.
+    `quota` maps a policy name ("api", "resolvers") to (requests, window in seconds), enforced and told as the Hub does.
     `redirects` sends every file through the Hub's resolve cache, one more hop on the same origin.
     """
 

@@ -86,7 +86,7 @@ def test_a_home_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
 
 
 def test_a_damaged_archive_is_noticed(tmp_path: Path) -> None:
-    """A changed byte in a stored config, or a file that is no database, is exit 6 with advice, before anything is used."""
+    """A changed byte in a stored config, or a file that is no database, is exit 6 with advice, before it is used."""
     with HubServer(Population(3, config=lambda index: b'{"model_type": "marker-%d"}' % index)) as hub:
         crawled(tmp_path, hub)
         path = tmp_path / "archive/hub.sqlite"

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import resource
+import signal
 import time
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
-from crawling import crawled, facts, kill_at_random, stored
+from crawling import crawled, facts, kill_at_random, start_crawl, stored
 from hub_server import HubServer, Population, Reply, Repo, as_json
 
 from pipeline import crawl
-from pipeline.crawl import Progress
+from pipeline.crawled import Progress
 from pipeline.errors import Busy, Invalid
 from pipeline.listing import Selection
 from schemas.vocabulary import Outcome
@@ -198,7 +200,7 @@ def test_a_clock_that_goes_back_overwrites_nothing(tmp_path: Path) -> None:
 
 
 def test_a_second_crawl_is_turned_away(tmp_path: Path) -> None:
-    """While one crawl holds the archive, another ends with exit 5 within two seconds; after it there is no lock left."""
+    """While one crawl holds the archive, another ends with exit 5 within two seconds; after it the way is free."""
     with HubServer(Population(2)) as hub:
         with crawl.run(tmp_path, hub.endpoint, Selection()):
             started = time.monotonic()
@@ -238,7 +240,7 @@ MONSTERS: dict[str, tuple[bytes, Outcome]] = {
 
 
 def test_a_monstrous_config_never_leaves_the_batch_in_pieces(tmp_path: Path) -> None:
-    """Configs that no reader takes are malformed or too_large; every other text arrives as it is, to be judged later."""
+    """Configs that no reader takes are malformed or too_large; every other text arrives as it is, to be judged."""
     extra = tuple(Repo(f"monster/m{place}", body) for place, (body, _) in enumerate(MONSTERS.values()))
     with HubServer(Population(1, extra=extra)) as hub:
         # The server's own stub of each config is not what this is about.
@@ -259,9 +261,27 @@ def test_a_crawl_killed_at_random_ends_like_one_that_was_not(tmp_path: Path) -> 
         assert facts(records) == facts(clean)
 
 
+def test_an_interrupted_crawl_keeps_what_it_has(tmp_path: Path) -> None:
+    """Ctrl-C in the middle ends the crawl as an interruption; every config that had come is there for the next run."""
+    with HubServer(Population(40)) as hub:
+        hub.fail("model-39/resolve/", Reply(200, b"{}", mode="stall"), times=None)
+        process = start_crawl(tmp_path, hub, limits={"silence": 60.0, "attempt": 60.0, "deadline": 60.0})
+        while hub.count("model-38/resolve/") == 0:
+            time.sleep(0.02)
+        time.sleep(0.1)
+        os.kill(process.pid, signal.SIGINT)
+        process.join(5)
+        assert process.exitcode == 130
+        hub.heal()
+        hub.forget()
+        _, summary = crawled(tmp_path, hub)
+        assert summary.outcomes == {"ok": 40}
+        assert hub.count("/resolve/") <= 8
+
+
 @pytest.mark.soak
 def test_ten_thousand_repositories(tmp_path: Path) -> None:
-    """10,000 repositories, killed 20 times, equal an uninterrupted crawl; with 1 % changed, at most pages + changed + 1 %."""
+    """Killed 20 times, 10,000 repositories equal an uninterrupted crawl; with 1 % changed, few requests are made."""
     with HubServer(Population(10_000)) as hub:
         clean, first = crawled(tmp_path / "clean", hub, limits={"deadline": 60.0})
         assert first.requests == 10_010

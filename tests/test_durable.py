@@ -17,10 +17,22 @@ from pipeline.errors import AtlasError, Busy
 
 PIPELINE = Path(durable.__file__).parent
 ROOT = PIPELINE.parent
-WRITE = "import sys, pathlib; from pipeline import durable; durable.write_atomically(pathlib.Path(sys.argv[1]), 'new text', point='test.file')"
+WRITE = """
+import pathlib, sys
+from pipeline import durable
+durable.write_atomically(pathlib.Path(sys.argv[1]), "new text", point="test.file")
+"""
+HOLD = """
+import pathlib, sys
+from pipeline import durable
+with durable.lock(pathlib.Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
 
 
 def child(code: str, *arguments: str, failpoint: str = "") -> subprocess.CompletedProcess[str]:
+    """Run code in a process of its own."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)} | ({"ATLAS_FAILPOINT": failpoint} if failpoint else {})
     return subprocess.run(
         [sys.executable, "-c", code, *arguments], env=environment, capture_output=True, text=True, check=False
@@ -29,7 +41,7 @@ def child(code: str, *arguments: str, failpoint: str = "") -> subprocess.Complet
 
 @pytest.mark.parametrize("stage", durable.STAGES)
 def test_a_kill_at_any_stage_leaves_the_old_or_the_new_file_whole(tmp_path: Path, stage: str) -> None:
-    """Killed before the rename the old text stands, killed after it the new one; the next sweep removes what is left."""
+    """Killed before the rename the old text stands, after it the new one; the next sweep removes what is left."""
     path = tmp_path / "file"
     path.write_text("old text")
     ended = child(WRITE, str(path), failpoint=f"test.file.{stage}:kill")
@@ -56,7 +68,7 @@ def test_a_failing_disk_is_a_sentence_and_changes_nothing(
 
 
 def test_an_exception_inside_the_block_leaves_the_file_as_it_was(tmp_path: Path) -> None:
-    """When the caller fails while writing, the old file stands and the temporary (and files named after it) are gone."""
+    """When the caller fails while writing, the old file stands; the temporary, with files named after it, is gone."""
     path = tmp_path / "file"
     path.write_text("old text")
 
@@ -64,9 +76,9 @@ def test_an_exception_inside_the_block_leaves_the_file_as_it_was(tmp_path: Path)
         with durable.replacing(path, point="test.file") as temporary:
             temporary.write_text("half")
             temporary.with_name(temporary.name + ".wal").write_text("a log beside it")
-            raise ValueError
+            raise ZeroDivisionError
 
-    with pytest.raises(ValueError):
+    with pytest.raises(ZeroDivisionError):
         fail_while_writing()
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
     assert path.read_text() == "old text"
@@ -81,9 +93,8 @@ def test_an_unreadable_failpoint_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_second_writer_is_turned_away_within_two_seconds(tmp_path: Path) -> None:
     """While one process holds the folder, another gets Busy (exit 5) in under two seconds."""
-    code = "import sys, pathlib; from pipeline import durable\nwith durable.lock(pathlib.Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
     with subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path)],
+        [sys.executable, "-c", HOLD, str(tmp_path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -126,14 +137,15 @@ def points() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for path in sorted(PIPELINE.glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
-            for keyword in node.keywords if isinstance(node, ast.Call) else []:
-                if keyword.arg == "point" and isinstance(keyword.value, ast.Constant):
-                    found.setdefault(keyword.value.value, []).append(f"{path.name}:{node.lineno}")
+            if isinstance(node, ast.Call):
+                named = [k.value.value for k in node.keywords if k.arg == "point" and isinstance(k.value, ast.Constant)]
+                for point in named:
+                    found.setdefault(str(point), []).append(f"{path.name}:{node.lineno}")
     return found
 
 
 def test_every_write_of_the_pipeline_has_a_failpoint() -> None:
-    """No file of the pipeline but durable.py opens a file for writing or renames one: each write takes a named point."""
+    """No file of the pipeline but durable.py writes or renames a file: each write takes a named point."""
     assert [line for path in sorted(PIPELINE.rglob("*.py")) if path.name != "durable.py" for line in writes(path)] == []
 
 

@@ -95,7 +95,7 @@ def test_the_told_quota_is_shared_by_all_workers_and_kept(tmp_path: Path) -> Non
 )
 @pytest.mark.parametrize("target", ["/resolve/", "/api/models"])
 def test_transient_faults_leave_no_trace(tmp_path: Path, hub: HubServer, reply: Reply, target: str) -> None:
-    """Server errors, time-outs, resets within a body and dripping answers are retried; the result is a fault-free run's."""
+    """Server errors, time-outs, resets within a body, dripping answers: retried, as if nothing had been."""
     clean, _ = crawled(tmp_path / "clean", hub)
     hub.fail(target, reply, times=3)
     records, summary = crawled(tmp_path / "faulty", hub, limits={"deadline": 9.0, "attempt": 0.6})
@@ -118,7 +118,7 @@ def test_a_request_ends_at_its_deadline_not_after_a_number_of_tries(tmp_path: Pa
 def test_a_hub_that_is_down_ends_the_crawl_with_exit_4(tmp_path: Path, hub: HubServer) -> None:
     """Where no config at all can be had, the crawl says so in a sentence and can be run again."""
     hub.fail("/resolve/", Reply(503), times=None)
-    with pytest.raises(Upstream, match="no answer for .* of 6 configs"):
+    with pytest.raises(Upstream, match=r"no answer for .* of 6 configs"):
         crawled(tmp_path, hub, limits={"deadline": 0.5})
     hub.heal()
     assert crawled(tmp_path, hub)[1].outcomes == {"ok": 6}
@@ -161,7 +161,7 @@ def bomb(mebibytes: int) -> bytes:
 def test_a_body_that_cannot_be_taken_is_an_outcome(
     tmp_path: Path, hub: HubServer, reply: Reply, outcome: Outcome
 ) -> None:
-    """Broken, oversized and misdirected answers become malformed or too_large for that repository, and nothing is kept."""
+    """Broken, oversized and misdirected answers become malformed or too_large for their repository; nothing is kept."""
     hub.fail("model-0/resolve/|/loop/", reply, times=None)
     records, summary = crawled(tmp_path, hub, limits={"deadline": 0.6})
     assert records[FIRST].outcome is outcome
@@ -240,7 +240,7 @@ def test_nothing_written_holds_the_token(
 
 
 def test_the_budget_defers_what_it_does_not_cover(tmp_path: Path, hub: HubServer) -> None:
-    """With 4 requests, one goes to the listing and three to configs, most downloaded first; a later run takes the rest."""
+    """Of 4 requests one goes to the listing and three to configs, most downloaded first; the next run has the rest."""
     records, summary = crawled(tmp_path, hub, budget=4, limits={"workers": 1})
     assert summary.outcomes == {"ok": 3, "deferred": 3}
     assert [name for name, record in records.items() if record.raw is not None] == [

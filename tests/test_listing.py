@@ -11,8 +11,9 @@ from crawling import crawled
 from hub_server import HubServer, Population, Reply, Repo, Request, as_json
 from huggingface_hub import HfApi
 
+from pipeline.entry import base_models, entry_of
 from pipeline.errors import Invalid, Upstream, Usage
-from pipeline.listing import Selection, base_models, entry_of
+from pipeline.listing import Selection
 from schemas.vocabulary import Outcome
 
 
@@ -81,7 +82,7 @@ def test_an_id_on_two_pages_counts_once(tmp_path: Path) -> None:
     [Reply(200, b"<html>sign in</html>"), Reply(200, b'{"error": "no"}'), Reply(200, b'[{"id": "a'), Reply(400)],
 )
 def test_a_page_that_is_no_list_ends_the_crawl(tmp_path: Path, reply: Reply) -> None:
-    """A login page, an object, a text cut short or a refusal in place of the listing is exit 4, after the deadline at most."""
+    """A login page, an object, a text cut short or a refusal in place of the listing is exit 4, within the deadline."""
     with HubServer(Population(2)) as hub:
         hub.fail("/api/models", reply, times=None)
         with pytest.raises(Upstream, match="listing cannot be read"):
@@ -132,7 +133,7 @@ def test_a_list_with_an_impossible_id_is_a_usage_error(tmp_path: Path) -> None:
 
 
 def test_the_card_says_what_a_model_was_made_from(shared: Path) -> None:
-    """Llama-3.1-8B-Instruct's recorded card names its base by an old name; the Hub's tag knows today's, which counts."""
+    """Llama-3.1-8B-Instruct's recorded card names its base by an old name; the Hub's tag has today's, which counts."""
     recorded = json.loads((shared / "hub/api/meta-llama--Llama-3.1-8B-Instruct.model_info.json").read_text())
     entry = entry_of(recorded, authenticated=True)
     assert entry is not None
@@ -159,7 +160,7 @@ WEIRD: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("weird", WEIRD, ids=["negative", "texts", "shapes", "surrogates"])
 def test_nonsense_in_a_listing_is_no_fact(tmp_path: Path, weird: dict[str, Any]) -> None:
-    """Facts of a wrong type are None or dropped, lone surrogates replaced, and the repository is crawled all the same."""
+    """Facts of a wrong type are None or dropped, lone surrogates replaced; the repository is crawled all the same."""
     with HubServer(Population(1, extra=(Repo("odd/one", b"{}", facts=tuple(weird.items())),))) as hub:
         records, summary = crawled(tmp_path, hub)
         assert summary.outcomes == {"ok": 2}
@@ -193,7 +194,7 @@ HOSTILE = [
 
 
 def test_no_path_and_no_address_is_made_from_a_hostile_id(tmp_path: Path) -> None:
-    """Every hostile id ends in an outcome, appears in no file name, and those that break the Hub's rules in no request."""
+    """Every hostile id has an outcome, is in no file name and, where it breaks the Hub's rules, in no request."""
     repos = tuple(Repo(name, b"{}") for name in HOSTILE)
     with HubServer(Population(2, extra=repos)) as hub:
         records, summary = crawled(tmp_path, hub)

@@ -1,7 +1,7 @@
-"""Config requests per second of a crawl, beside a bare asynchronous client and a loop of hf_hub_download on the same files.
+"""Config requests per second of a crawl, beside a bare asynchronous client and a loop of hf_hub_download.
 
-All ask one loopback Hub, a process of its own, in the same run and in turns. Then the memory of a crawl of 100,000
-repositories, from first page to last record (skip it with --repos 0).
+All ask for the same files of one loopback Hub, a process of its own, in the same run and in turns. Then the memory of
+a crawl of 100,000 repositories, from first page to last record (skip it with --repos 0).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1])]
 
-from hub_server import Population
+from hub_server import Population  # noqa: E402 - found by the line above
 
 FILES, DOWNLOADS, ROUNDS, WORKERS = 3000, 300, 3, 16
 SERVER = Path(__file__).parents[1] / "hub_server.py"
@@ -59,7 +59,8 @@ def bare(endpoint: str, folder: Path) -> int:
 
         async def work(client: httpx2.AsyncClient) -> None:
             for url in queue:
-                texts.append((await client.get(url)).content)
+                response = await client.get(url)
+                texts.append(response.content)
 
         async with httpx2.AsyncClient() as client:
             await asyncio.gather(*(work(client) for _ in range(WORKERS)))
@@ -106,9 +107,8 @@ def memory(repos: int) -> None:
         with crawl.run(Path(folder), endpoint, Selection()) as result:
             again = result.summary
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(
-        f"{records:,} repositories: peak {peak:.2f} GiB, {time.perf_counter() - started:.0f} s, archive {size / 2**20:.0f} MiB"
-    )
+    spent = time.perf_counter() - started
+    print(f"{records:,} repositories: peak {peak:.2f} GiB, {spent:.0f} s, archive {size / 2**20:.0f} MiB")
     print(f"the same again, unchanged: {again.requests:,} requests, {again.seconds:.1f} s")
 
 
