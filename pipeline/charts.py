@@ -1,0 +1,217 @@
+"""Charts as SVG files: one visual language, deterministic, legible in light and dark and at 400 pixels.
+
+Widths, margins and fonts are fixed, so that nothing depends on the fonts of the machine that draws. Colours are told apart without
+colour vision, and every series has a second mark (a dash, a shape or a label). A style sheet in the file follows the reader's theme.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from pipeline.text import shorten, terminal
+
+if TYPE_CHECKING:
+    import altair as alt
+
+Rows = Sequence[Mapping[str, Any]]
+
+WIDTH = 480
+FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+INK, MUTED, GRID, PAPER = "#1f2328", "#59636e", "#d1d9e0", "#ffffff"
+DARK = {INK: "#f0f6fc", MUTED: "#9198a1", GRID: "#3d444d", PAPER: "#0d1117"}
+SERIES = ("#0b62a4", "#c2410c", "#0f7b5f", "#8f4a9c", "#9a6700", "#57606a", "#b3246b", "#2b8a9e")
+DARK_SERIES = ("#58a6ff", "#ff9a5c", "#3fcf9f", "#d2a8ff", "#e3b341", "#adb5bd", "#ff7eb6", "#7fdbe8")
+DASHES = ((1, 0), (6, 3), (2, 2), (8, 2, 2, 2), (4, 2), (1, 3), (10, 3), (3, 1))
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
+MIXER_COLOURS = {
+    "full_attention": SERIES[0], "sliding_attention": SERIES[1], "chunked_attention": SERIES[4], "sparse_attention": SERIES[3],
+    "compressed_attention": SERIES[6], "cross_attention": SERIES[5], "linear_attention": SERIES[2], "ssm": SERIES[7],
+    "conv": SERIES[5], "none": GRID,
+}  # fmt: skip
+LABEL = 13
+VERSION = "6.4"
+
+
+@cache
+def _altair() -> Any:
+    import altair
+
+    return altair
+
+
+def svg(chart: alt.TopLevelMixin, title: str) -> str:
+    """Draw a chart; `title` is what a screen reader says. The same chart gives the same bytes."""
+    import vl_convert
+
+    drawn = vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=VERSION)
+    head, _, body = drawn.partition(">")
+    return f"{head} role=\"img\"><title>{escape(terminal(title))}</title>{_theme()}{body}\n"
+
+
+def _theme() -> str:
+    """Colours of the dark theme, for readers who use one. They replace the light ones by attribute, whatever they colour."""
+    pairs = {**DARK, **dict(zip(SERIES, DARK_SERIES, strict=True))}
+    rules = "".join(f'[fill="{a}"]{{fill:{b}}}[stroke="{a}"]{{stroke:{b}}}' for a, b in pairs.items())
+    return f"<style>@media (prefers-color-scheme:dark){{{rules}}}</style>"
+
+
+def _finished(chart: Any, height: int, left: int, *, bottom: int = 48, top: int = 16, right: int = 20) -> Any:
+    """Sizes and styles all charts share. `height` is the plot's own."""
+    axis = {"labelFont": FONT, "titleFont": FONT, "labelFontSize": LABEL, "titleFontSize": LABEL, "labelColor": INK}
+    return (
+        chart.properties(
+            width=WIDTH - left - right,
+            height=height,
+            padding={"left": left, "right": right, "top": top, "bottom": bottom},
+            autosize={"type": "none"},
+            background=PAPER,
+        )
+        .configure_axis(
+            **axis, titleColor=MUTED, titleFontWeight="normal", gridColor=GRID, domainColor=GRID, tickColor=GRID, labelLimit=left,
+        )
+        .configure_view(stroke=None)
+        .configure_text(font=FONT, fontSize=LABEL, color=INK)
+        .configure_legend(
+            orient="none", legendX=0, legendY=height + 52, direction="vertical", labelFont=FONT, labelFontSize=LABEL, labelColor=INK,
+            titleFont=FONT, symbolSize=90, labelLimit=WIDTH, title=None, rowPadding=4,
+        )
+    )  # fmt: skip
+
+
+def _named(rows: Rows, column: str) -> list[str]:
+    """Labels in the order they come, harmless and not too long for a chart."""
+    return list(dict.fromkeys(shorten(terminal(str(r[column])), 34) for r in rows))
+
+
+def _scale(domain: Sequence[str], values: Sequence[Any]) -> Any:
+    return _altair().Scale(domain=list(domain), range=[values[i % len(values)] for i in range(len(domain))])
+
+
+def _data(rows: Rows, *texts: str) -> Any:
+    """Rows as inline values, labels made harmless."""
+    labelled = [{**r, **{t: shorten(terminal(str(r[t])), 34) for t in texts}} for r in rows]
+    return _altair().Data(values=labelled)
+
+
+def share_bars(rows: Rows, *, label: str, value: str, title: str) -> str:
+    """A bar per component, longest possible bar the whole; the percentage stands at its end."""
+    alt = _altair()
+    names = _named(rows, label)
+    y = alt.Y(f"{label}:N", sort=names, title=None, axis=alt.Axis(ticks=False, domain=False, labelPadding=6))
+    base = alt.Chart(_data(rows, label)).encode(y=y)
+    longest = max(r[value] for r in rows)
+    x = alt.X(f"{value}:Q", axis=None, scale=alt.Scale(domain=[0, longest * 1.2]))
+    bars = base.mark_bar(color=SERIES[0], height=18).encode(x=x)
+    texts = base.mark_text(align="left", dx=6).encode(x=x, text=alt.Text("shown:N")).transform_calculate(
+        shown=f"format(datum['{value}'] * 100, '.1f') + ' %'"
+    )
+    return svg(_finished(bars + texts, 28 * len(names), 170, bottom=8, top=8), title)
+
+
+def layer_strip(rows: Rows, *, index: str, mixer: str, ffn: str, title: str) -> str:
+    """A cell per layer: the upper row is how it mixes tokens, the lower its feed-forward network."""
+    alt = _altair()
+    cells = [{"index": r[index], "row": "mixer", "kind": r[mixer].replace("_", " ")} for r in rows]
+    cells += [{"index": r[index], "row": "FFN", "kind": "no FFN" if r[ffn] == "none" else f"{r[ffn]} FFN"} for r in rows]
+    kinds = list(dict.fromkeys(c["kind"] for c in cells))
+    colours = [_strip_colour(k) for k in kinds]
+    chart = alt.Chart(alt.Data(values=cells)).mark_rect(stroke=PAPER, strokeWidth=1).encode(
+        x=alt.X("index:O", title="layer", axis=alt.Axis(values=_ticks(len(rows)), labelAngle=0, ticks=False, domain=False)),
+        y=alt.Y("row:N", sort=["mixer", "FFN"], title=None, axis=alt.Axis(ticks=False, domain=False, labelPadding=6)),
+        color=alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=colours), legend=alt.Legend()),
+    )  # fmt: skip
+    return svg(_finished(chart, 64, 52, bottom=56 + 22 * len(kinds)), title)
+
+
+def _strip_colour(kind: str) -> str:
+    ffn = {"dense FFN": SERIES[5], "moe FFN": SERIES[3], "no FFN": GRID}
+    return ffn.get(kind) or MIXER_COLOURS[kind.replace(" ", "_")]
+
+
+def _ticks(n: int) -> list[int]:
+    step = max(1, 10 * round(n / 60)) if n > 24 else 4
+    return list(range(0, n, step))
+
+
+def curves(rows: Rows, *, x: str, y: str, series: str, bend: str, title: str, x_title: str, y_title: str) -> str:
+    """Lines over two logarithmic axes; a point marks where a line bends (rows whose `bend` is true)."""
+    alt = _altair()
+    names = _named(rows, series)
+    axis = alt.Axis(labelExpr=_BINARY, tickCount=6)
+    base = alt.Chart(_data(rows, series)).encode(
+        x=alt.X(f"{x}:Q", scale=alt.Scale(type="log", base=2, nice=False), title=x_title, axis=alt.Axis(labelExpr=_BINARY, values=_powers(rows, x))),
+        y=alt.Y(f"{y}:Q", scale=alt.Scale(type="log", base=2, nice=False), title=y_title, axis=alt.Axis(labelExpr=_BINARY, values=_powers(rows, y))),
+        color=alt.Color(f"{series}:N", scale=_scale(names, SERIES), legend=alt.Legend(symbolType="stroke", symbolStrokeWidth=3)),
+    )  # fmt: skip
+    del axis
+    lines = base.mark_line(strokeWidth=2.5).encode(strokeDash=alt.StrokeDash(f"{series}:N", scale=_scale(names, [list(d) for d in DASHES])))
+    bends = base.mark_point(filled=True, size=70, opacity=1).transform_filter(f"datum['{bend}']")
+    return svg(_finished(lines + bends, 260, 76, bottom=58 + 22 * len(names)), title)
+
+
+_BINARY = (
+    "datum.value >= 1099511627776 ? datum.value / 1099511627776 + ' Ti' : datum.value >= 1073741824 ? datum.value / 1073741824 + ' Gi'"
+    " : datum.value >= 1048576 ? datum.value / 1048576 + ' Mi' : datum.value >= 1024 ? datum.value / 1024 + ' Ki' : datum.value"
+)
+
+
+def _powers(rows: Rows, column: str, factor: int = 4) -> list[int]:
+    """Powers of `factor` over the range of a column."""
+    low, high = min(r[column] for r in rows), max(r[column] for r in rows)
+    found = [factor**k for k in range(26) if low <= factor**k <= high]
+    return found if len(found) <= 7 else found[:: -(-len(found) // 7)]
+
+
+def grid(rows: Rows, *, x: str, y: str, value: str, title: str, x_title: str, y_title: str) -> str:
+    """A count in each cell of a grid, larger counts darker; the count is written in it."""
+    alt = _altair()
+    across, down = sorted({r[x] for r in rows}), sorted({r[y] for r in rows})
+    most = max(r[value] for r in rows)
+    base = alt.Chart(alt.Data(values=[dict(r) for r in rows])).encode(
+        x=alt.X(f"{x}:O", title=x_title, sort=across, axis=alt.Axis(labelAngle=0, ticks=False, domain=False)),
+        y=alt.Y(f"{y}:O", title=y_title, sort=down, axis=alt.Axis(ticks=False, domain=False)),
+    )
+    cells = base.mark_rect(color=SERIES[0], cornerRadius=2, stroke=PAPER, strokeWidth=2).encode(
+        opacity=alt.Opacity(f"{value}:Q", scale=alt.Scale(domain=[0, most], range=[0.08, 0.6]), legend=None)
+    )
+    return svg(_finished(cells + base.mark_text().encode(text=f"{value}:Q"), 30 * len(down), 64, bottom=52), title)
+
+
+def years(rows: Rows, *, year: str, value: str, series: str, title: str, y_title: str) -> str:
+    """Stacked bars by year."""
+    alt = _altair()
+    names = _named(rows, series)
+    ordered = [{**r, "order": names.index(shorten(terminal(str(r[series])), 34))} for r in rows]
+    chart = alt.Chart(_data(ordered, series)).mark_bar(stroke=PAPER, strokeWidth=1).encode(
+        x=alt.X(f"{year}:O", title=None, axis=alt.Axis(labelAngle=0, ticks=False)),
+        y=alt.Y(f"{value}:Q", title=y_title, axis=alt.Axis(tickMinStep=1, tickCount=5)),
+        color=alt.Color(f"{series}:N", scale=_scale(names, SERIES), legend=alt.Legend()),
+        order=alt.Order("order:Q"),
+    )
+    return svg(_finished(chart, 200, 56, bottom=36 + 22 * len(names)), title)
+
+
+def scatter(rows: Rows, *, x: str, y: str, series: str, label: str, title: str, x_title: str, y_title: str) -> str:
+    """Points over two logarithmic axes, told apart by colour and shape; rows with a `label` are named."""
+    alt = _altair()
+    names = _named(rows, series)
+    data = [{**r, label: shorten(terminal(str(r[label] or "")), 24)} for r in rows]
+    base = alt.Chart(_data(data, series)).encode(
+        x=alt.X(f"{x}:Q", scale=alt.Scale(type="log", nice=True), title=x_title, axis=alt.Axis(format="~s", labelExpr=_GIGA, tickCount=5)),
+        y=alt.Y(f"{y}:Q", scale=alt.Scale(type="log", base=2, nice=False), title=y_title, axis=alt.Axis(labelExpr=_BINARY, values=_powers(rows, y))),
+    )  # fmt: skip
+    points = base.mark_point(filled=True, size=48, opacity=0.75).encode(
+        color=alt.Color(f"{series}:N", scale=_scale(names, SERIES), legend=alt.Legend()),
+        shape=alt.Shape(f"{series}:N", scale=_scale(names, SHAPES)),
+    )
+    texts = base.mark_text(align="left", dx=7, dy=-6).encode(text=f"{label}:N").transform_filter(f"datum['{label}'] != ''")
+    return svg(_finished(points + texts, 280, 76, bottom=58 + 22 * len(names)), title)
+
+
+_GIGA = "replace(replace(datum.label, 'G', 'B'), 'k', 'K')"
+
+KINDS: dict[str, Callable[..., str]] = {f.__name__: f for f in (share_bars, layer_strip, curves, grid, years, scatter)}
+"""The kinds of chart by name, as a template asks for them."""

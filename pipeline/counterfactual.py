@@ -1,0 +1,126 @@
+"""What a model would be without a technique: the same config with other keys, derived by the same rules.
+
+Each change reads the config it is given, so that "as MHA" sets as many KV heads as this model has query heads. What was set is kept
+beside the result, and `atlas inspect --set` repeats it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from atlas.interpret import Derived, derive
+from pipeline.errors import Invalid
+
+Raw = dict[str, Any]
+Changes = dict[str, Any]
+
+GQA_HEADS = 8
+LATENT_KEYS = ("q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim")
+EXPERT_COUNTS = ("n_routed_experts", "num_local_experts", "num_experts")
+EXPERTS_USED = ("num_experts_per_tok", "experts_per_token")
+
+
+class Counterfactual(NamedTuple):
+    """A derived what-if, and the keys that were set (null: taken out)."""
+
+    derived: Derived
+    changes: Changes
+
+    @property
+    def told(self) -> str:
+        """The changes as `atlas inspect --set` takes them."""
+        return ", ".join(f"{k}={_short(v)}" for k, v in self.changes.items())
+
+
+def _short(value: object) -> str:
+    if isinstance(value, list) and len(set(value)) == 1:
+        return f"[{json.dumps(value[0])}] x {len(value)}"
+    return json.dumps(value)
+
+
+def made(raw: str, change: str) -> Counterfactual:
+    """Derive a config with a change of `CHANGES`; raises `Invalid` where the result is refused."""
+    config: Raw = json.loads(raw)
+    inner = config.get("text_config", config)
+    changes = CHANGES[change](inner)
+    inner |= changes
+    return Counterfactual(_derived(config, change), changes)
+
+
+def toy(config: Mapping[str, Any]) -> Counterfactual:
+    """Derive a config that belongs to no model; raises `Invalid` where it is refused."""
+    return Counterfactual(_derived(dict(config), "a config of the page"), dict(config))
+
+
+def _derived(config: Raw, what: str) -> Derived:
+    derived = derive(config)
+    if derived.model is None:
+        f = derived.fingerprint
+        raise Invalid(f"the counterfactual {what} is refused: {f.refusal_kind}, {f.refusal_reason}")
+    return derived
+
+
+def as_mha(config: Raw) -> Changes:
+    """Every query head gets keys and values of its own."""
+    return {"num_key_value_heads": config["num_attention_heads"]}
+
+
+def as_mqa(_config: Raw) -> Changes:
+    """One pair of keys and values for all query heads."""
+    return {"num_key_value_heads": 1}
+
+
+def as_gqa8(config: Raw) -> Changes:
+    """Eight pairs of keys and values."""
+    if "kv_lora_rank" not in config:
+        return {"num_key_value_heads": GQA_HEADS}
+    return _without_latent(config, GQA_HEADS)
+
+
+def latent_as_mha(config: Raw) -> Changes:
+    """The latent attention replaced by plain heads of the width of its values, one pair of keys and values for each."""
+    return _without_latent(config, config["num_attention_heads"])
+
+
+def _without_latent(config: Raw, heads: int) -> Changes:
+    """GLM-4.5 is the family that has DeepSeek's experts on plain grouped attention, so its rules derive the exchange."""
+    if "kv_lora_rank" not in config:
+        raise Invalid("there is no latent attention to replace")
+    plain: Changes = dict.fromkeys(LATENT_KEYS)
+    family = {"model_type": "glm4_moe", "architectures": ["Glm4MoeForCausalLM"], "use_qk_norm": False}
+    return family | {"num_key_value_heads": heads, "head_dim": config["v_head_dim"]} | plain
+
+
+def without_windows(config: Raw) -> Changes:
+    """Every layer looks at everything."""
+    layers = config["num_hidden_layers"]
+    return {"layer_types": ["full_attention"] * layers}
+
+
+def every_expert(config: Raw) -> Changes:
+    """The same weights, all of them used: what the total would cost as a dense network."""
+    return {k: config[_first(config, EXPERT_COUNTS)] for k in EXPERTS_USED if k in config}
+
+
+def only_active(config: Raw) -> Changes:
+    """As many experts as one token uses: the dense network of the same compute."""
+    return {_first(config, EXPERT_COUNTS): config[_first(config, EXPERTS_USED)], **_ungrouped(config)}
+
+
+def _ungrouped(config: Raw) -> Changes:
+    return {"n_group": 1, "topk_group": 1} if config.get("n_group") else {}
+
+
+def _first(config: Raw, keys: tuple[str, ...]) -> str:
+    for key in keys:
+        if key in config:
+            return key
+    raise Invalid(f"none of {', '.join(keys)} is in the config: it has no experts to change")
+
+
+CHANGES: dict[str, Callable[[Raw], Changes]] = {
+    f.__name__: f for f in (as_mha, as_mqa, as_gqa8, latent_as_mha, without_windows, every_expert, only_active)
+}
+"""The changes by name, as a page's front matter gives them."""
