@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from atlas import correct
 from atlas.fingerprint import Evidence
 from atlas.refusal import Refused, Unknown, bad_value, shown
 from schemas.vocabulary import Origin, RefusalKind
@@ -102,7 +103,7 @@ TOKENS = ("_token_id", "_token_ids", "_token_index")
 class Config:
     """One config read by the rules of one family. Every answer is noted once, in the order it was asked for."""
 
-    __slots__ = ("outer", "prefix", "raw", "read", "rules", "values", "noted")
+    __slots__ = ("outer", "prefix", "raw", "read", "rules", "values", "noted", "said")
 
     def __init__(self, raw: Raw, rules: Family, outer: Raw | None = None, prefix: str = "") -> None:
         self.raw = raw
@@ -112,6 +113,7 @@ class Config:
         self.read: set[str] = set()
         self.values: dict[str, Any] = {}
         self.noted: dict[str, Evidence] = {}
+        self.said: dict[str, str] = {}  # what corrections say of the keys they set right
 
     @property
     def config(self) -> Config:
@@ -120,7 +122,8 @@ class Config:
 
     def evidence(self) -> tuple[Evidence, ...]:
         """Every answer so far, in the order of asking."""
-        return tuple(self.noted.values())
+        found = tuple(self.noted.values())
+        return correct.noted(found, self.said, self.prefix) if self.said else found
 
     def note(self, field: str, value: Any, origin: str, source: str) -> Any:
         """Record an answer and hand it back."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from atlas import assume, describe
+from atlas import assume, correct, describe
 from atlas.config import Config, Raw, View, load
 from atlas.families import BESIDE, Family, Spec, family, known
 from atlas.fingerprint import Evidence, Fingerprint
@@ -63,7 +63,7 @@ def _derive(data: Raw, name: str | None) -> Derived:
     runs = stacked(c) + drafts(c, partial(one_layer, c))
     made = model(layer(parts), runs, c.word("norm_class"), placement(c))
     derived = describe.described(c, made, data, name, cls)
-    return assume.checked(derived, model_type_of(data)) if c.rules.model_type == assume.ASSUMED else derived
+    return assume.checked(c, derived, model_type_of(data)) if c.rules.model_type == assume.ASSUMED else derived
 
 
 def reader(data: Raw) -> Config:
@@ -71,13 +71,23 @@ def reader(data: Raw) -> Config:
     stated = model_type_of(data)
     rules = family(stated) if known(stated) else assume.rules(data, stated)
     if rules.text is None:
-        return Config(data, rules)
+        return set_right(data, rules)
     outer, inner = _held(data, rules.text.key)
     if inner is None and rules.text.flat:
-        return Config(data, _with_outer(family(rules.text.family), rules))
+        return set_right(data, _with_outer(family(rules.text.family), rules))
     if not isinstance(inner, dict):
         raise Refused(RefusalKind.MISSING_KEY, f"{rules.text.key} is needed: the language model's own config is not in the file")
-    return Config(inner, _with_outer(_inner_rules(inner, rules), rules), outer, rules.text.key + ".")  # pyright: ignore[reportUnknownArgumentType]
+    return set_right(inner, _with_outer(_inner_rules(inner, rules), rules), outer, rules.text.key + ".")  # pyright: ignore[reportUnknownArgumentType]
+
+
+def set_right(raw: Raw, rules: Family, outer: Raw | None = None, prefix: str = "") -> Config:
+    """The reader of an object by these rules, with the row's corrections of known wrong files applied."""
+    if not rules.correct:
+        return Config(raw, rules, outer, prefix)
+    right, said = correct.corrected(raw, rules.correct)
+    c = Config(right, rules, outer, prefix)
+    c.said = said
+    return c
 
 
 def _held(data: Raw, key: str) -> tuple[Raw, Any]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from atlas.correct import Correction
 from atlas.fingerprint import Evidence
 from atlas.refusal import Refused, shown
 from schemas.vocabulary import Origin, RefusalKind
@@ -74,7 +75,7 @@ class Family(msgspec.Struct, frozen=True, eq=False):
     encoder: Family | None = None  # what the row says of its encoder, over what it says of its decoder
     mtp: Mtp | None = None
     mtp_unstated: bool = False  # checkpoints of the family may hold drafting layers that no config states
-    correct: tuple[Mapping[str, Any], ...] = ()
+    correct: tuple[Correction, ...] = ()
     references: tuple[str, ...] = ()
     expect: tuple[Mapping[str, Any], ...] = ()
     unstated: Mapping[str, Evidence] = {}  # made of defaults and facts: what is noted where no key answers
@@ -139,7 +140,8 @@ def _made(model_type: str, row: dict[str, Any]) -> Family:
         row["encoder"] = _made(model_type, _over({**row}, encoder))
     for kind in ("mixers", "ffns"):
         row[kind] = {word: _specs(value) for word, value in row.get(kind, {}).items()}
-    for key in ("mixer_norms", "ffn_norms", "references", "expect", "correct"):
+    row["correct"] = tuple(msgspec.convert(each, Correction) for each in row.get("correct", ()))
+    for key in ("mixer_norms", "ffn_norms", "references", "expect"):
         if key in row:
             row[key] = tuple(row[key])
     row["keys"] = {k: tuple(v) if isinstance(v, list) else (v,) for k, v in row.get("keys", {}).items()}
