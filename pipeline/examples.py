@@ -24,7 +24,7 @@ EXAMPLES: tuple[tuple[str, str], ...] = (
     ),
     (
         "The layers of a model, one by one",
-        'SELECT index, mixer, attention_kind, n_q_heads, n_kv_heads, head_dim, l."window", ffn FROM layers_expanded l'
+        'SELECT index, mixer, l.attention_kind, l.n_q_heads, l.n_kv_heads, l.head_dim, l."window", ffn FROM layers_expanded l'
         " JOIN fingerprints f USING (design_id) WHERE f.repo_id = 'openai/gpt-oss-120b' ORDER BY index",
     ),
     (

@@ -18,7 +18,7 @@ import polars as pl
 import pipeline
 from pipeline import catalogue, derive, snapshot, sources
 from pipeline.crawl import CrawlResult, Progress
-from pipeline.errors import NotFound, Upstream
+from pipeline.errors import Invalid, NotFound, Upstream
 from pipeline.listing import Selection
 from pipeline.snapshot import Published
 
@@ -56,7 +56,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 class Gathered(msgspec.Struct):
-    """What a source holds, ready to be derived: the catalogue's models first, `listed` repositories after it."""
+    """What a source holds, ready to be derived: the catalogue's models first; `listed` repositories in all, final once `found` is spent."""
 
     found: Iterator[derive.Found]
     day: dt.date
@@ -93,12 +93,23 @@ def gather(options: Options, watch: Callable[[Progress], None] | None = None) ->
         files = from_folder(Path(options.source), day)
         return Gathered(iter([*known, *files]), day, len({f.repo_id for f in (*known, *files)}))
     crawled = crawl(options, day, watch)
-    return Gathered(_chained(known, crawled), day, crawled.summary.listed, crawled)
+    gathered = Gathered(iter(()), day, crawled.summary.listed, crawled)
+    gathered.found = _chained(gathered, known, crawled)
+    return gathered
 
 
-def _chained(known: list[derive.Input], crawled: CrawlResult) -> Iterator[derive.Found]:
+def _chained(gathered: Gathered, known: list[derive.Input], crawled: CrawlResult) -> Iterator[derive.Found]:
+    """The catalogue's models, then the crawl's; at the end it is known how many repositories these are together."""
     yield from known
-    yield from crawled.records()
+    names = {one.repo_id for one in known}
+    summary, records = crawled.summary, 0
+    for one in crawled.records():
+        names.add(one.repo_id)
+        records += 1
+        yield one
+    if records != summary.listed + summary.vanished:
+        raise Invalid(f"the crawl listed {summary.listed:,} and missed {summary.vanished:,} repositories, but gave {records:,}; nothing was published")
+    gathered.listed = len(names)
 
 
 def from_catalogue() -> list[derive.Input]:
