@@ -130,12 +130,16 @@ class Archive:
         except sqlite3.OperationalError as error:
             raise AtlasError(f"cannot open {self.path}: {error}") from error
         except sqlite3.DatabaseError as error:
-            raise Corrupt(f"{self.path} is damaged ({error}); move it away to crawl anew") from error
+            raise self.damaged(error) from error
         if version == 0:
             self._create(connection)
         elif version != FORMAT:
             raise Corrupt(f"{self.path} is of format {version}, this version reads {FORMAT}; update, or move it away")
         return connection
+
+    def damaged(self, error: sqlite3.DatabaseError) -> Corrupt:
+        """What to say when SQLite cannot make sense of the file."""
+        return Corrupt(f"{self.path} is damaged ({error}); move it away to crawl anew")
 
     def _create(self, connection: sqlite3.Connection) -> None:
         with durable.transaction(connection, self.path, point="archive.create"):
@@ -222,8 +226,14 @@ class Archive:
         """What every repository came to, by name; configs are read as they are asked for.
 
         Raises:
-            Corrupt: a stored config does not have the digest it is filed under.
+            Corrupt: the file is damaged, or a stored config does not have the digest it is filed under.
         """
+        try:
+            yield from self._judged(run)
+        except sqlite3.DatabaseError as error:
+            raise self.damaged(error) from error
+
+    def _judged(self, run: Run) -> Iterator[Judged]:
         rows = self._connection.execute(
             f"""SELECT repo_id, outcome, revision, facts, detail, good_digest, raw, good_revision, good_day
             FROM ({JUDGED}) LEFT JOIN blobs ON digest = good_digest ORDER BY repo_id""",

@@ -11,6 +11,7 @@ A crawl that is killed, or ends for lack of quota, goes on from where it was whe
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import time
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
@@ -90,6 +91,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
         Busy: another crawl of this home is running.
         Invalid: far less was found than by the last finished crawl of this selection, and `allow_shrink` is False.
         Upstream: the Hub is unavailable or a quota stays spent; running again goes on from here.
+        Corrupt: the archive is damaged.
         AtlasError: the archive cannot be written.
     """
     day = today or datetime.now(UTC).date()
@@ -99,6 +101,9 @@ def run(  # noqa: PLR0913 - each is an option of the command
         hub = Hub(endpoint, token=token, limits=limits or Limits(), budget=budget)
         crawl = Crawl(archive, started, hub, selection, progress or _quiet)
         summary = asyncio.run(crawl.whole(allow_shrink=allow_shrink))
+    except sqlite3.DatabaseError as error:
+        archive.close()
+        raise archive.damaged(error) from error
     except BaseException:
         archive.close()
         raise
@@ -125,6 +130,8 @@ class Crawl:
         self.pending: list[Attempt] = []
         self.flushed = time.monotonic()
         self.writing = asyncio.Lock()
+        self.told = Progress("listing", 0, None, 0, 0.0)
+        hub.quota.notice = self._rest
 
     async def whole(self, *, allow_shrink: bool) -> CrawlSummary:
         """List, guard, fetch, guard."""
@@ -151,7 +158,11 @@ class Crawl:
             self._tell("listing", done, None)
 
     def _tell(self, stage: str, done: int, total: int | None) -> None:
-        self.progress(Progress(stage, done, total, self.hub.spent.requests, self.hub.quota.waited_seconds))
+        self.told = Progress(stage, done, total, self.hub.spent.requests, self.hub.quota.waited_seconds)
+        self.progress(self.told)
+
+    def _rest(self, seconds: float) -> None:
+        self.progress(msgspec.structs.replace(self.told, pause_seconds=seconds))
 
     async def _look_for_the_absent(self) -> None:
         """What the last run listed and this one does not is missing, unless the Hub says it merely moved elsewhere."""

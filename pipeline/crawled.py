@@ -57,13 +57,17 @@ class CrawlSummary(msgspec.Struct):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far a crawl is. `stage` is listing or configs; `total` None while unknown; `waited_seconds` for quota."""
+    """How far a crawl is. `stage` is listing or configs, `total` None while unknown.
+
+    `waited_seconds` is the time spent on quotas so far; `pause_seconds` is how long it rests from now, mostly 0.
+    """
 
     stage: str
     done: int
     total: int | None
     requests: int
     waited_seconds: float
+    pause_seconds: float = 0.0
 
 
 def crawled(judged: Judged) -> Crawled:

@@ -11,13 +11,14 @@ from urllib.parse import quote, urlencode, urljoin
 import orjson
 
 from pipeline.entry import Entry, entry_of, is_repo_id
-from pipeline.errors import Upstream, Usage
+from pipeline.errors import NotFound, Upstream, Usage
 from pipeline.hub import Hub, origin
 from pipeline.limits import Answer, BudgetSpent, GaveUp, Refused, Transient
 from schemas.vocabulary import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
+    from pathlib import Path
 
 EXPAND = (
     "author",
@@ -60,6 +61,25 @@ class Selection:
         """A text equal for crawls whose listings can be held against each other."""
         ids = None if self.ids is None else sorted(set(self.ids))
         return orjson.dumps([endpoint, self.task, self.author, self.top, ids]).decode()
+
+
+def read_list(path: Path) -> tuple[str, ...]:
+    """The repository ids of a list file: one a line, with empty lines and lines that begin with # left out.
+
+    Raises:
+        NotFound: there is no such file.
+        Usage: it is no text, or names no repository.
+    """
+    try:
+        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    except FileNotFoundError as error:
+        raise NotFound(f"there is no list file {path}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise Usage(f"{path} cannot be read as a list of repository ids") from error
+    ids = tuple(line for line in lines if line and not line.startswith("#"))
+    if not ids:
+        raise Usage(f"{path} names no repository: write one id (owner/name) a line")
+    return ids
 
 
 @dataclass

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from pipeline.errors import Upstream
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 LONGEST_NUMBER = 12
 """Digits; a longer count of seconds is nonsense, and very long ones are costly to read."""
@@ -47,7 +47,10 @@ class Quota:
     def __init__(self, *, longest_wait: float, refusals: int) -> None:
         self.longest_wait = longest_wait
         self.allowed_refusals = refusals
+        self.notice: Callable[[float], None] | None = None
+        """Told how many seconds a wait will take, as it begins."""
         self.waited_seconds = 0.0
+        self._waits_until = 0.0
         self.refused = 0
         self._windows: dict[str, Window] = {}
         self._policy: dict[str, str] = {}
@@ -59,13 +62,29 @@ class Quota:
         """Wait until a request of this kind may go, and count it as under way, which the caller takes back."""
         while (wait := self._window(kind).wait(time.monotonic())) > 0:
             wait = min(wait, self.longest_wait) + random.uniform(0, 0.05 + wait / 50)  # noqa: S311 - no secret hangs on it
-            self.waited_seconds += wait
+            self._count(wait)
             await asyncio.sleep(wait)
         window = self._window(kind)
         window.under_way += 1
         if window.remaining is not None:
             window.remaining -= 1
         return window
+
+    def _count(self, wait: float) -> None:
+        """Workers wait side by side: their time counts once."""
+        now = time.monotonic()
+        longer = now + wait - max(now, self._waits_until)
+        if longer > 0:
+            self.waited_seconds += longer
+            self._waits_until = now + wait
+            if self.notice is not None:
+                self.notice(wait)
+
+    def known(self) -> dict[str, tuple[int, float]]:
+        """Per policy that the Hub told of: requests left, and seconds until they are renewed."""
+        now = time.monotonic()
+        told = {name: window for name, window in self._windows.items() if window.remaining is not None}
+        return {name: (window.remaining or 0, max(0.0, window.resets_at - now)) for name, window in told.items()}
 
     def learn(self, kind: str, headers: Mapping[str, str]) -> None:
         """Take in what an answer tells about the quota; header names in lower case."""

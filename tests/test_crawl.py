@@ -220,6 +220,16 @@ def test_a_crawl_tells_how_far_it_is(tmp_path: Path) -> None:
     assert (told[-1].stage, told[-1].done, told[-1].total, told[-1].requests) == ("configs", 30, 30, 31)
 
 
+def test_a_rest_for_the_quota_is_told_as_it_begins(tmp_path: Path) -> None:
+    """Who watches hears how long the crawl rests, and the summary counts the time once for all workers together."""
+    told: list[Progress] = []
+    with HubServer(Population(30), quota={"resolvers": (20, 1.0)}) as hub:
+        started = time.monotonic()
+        _, summary = crawled(tmp_path, hub, progress=told.append, limits={"longest_wait": 5.0})
+        assert 0 < summary.waited_seconds <= time.monotonic() - started
+        assert [step.done < 30 for step in told if step.pause_seconds > 0] != []
+
+
 MONSTERS: dict[str, tuple[bytes, Outcome]] = {
     "depth 100,000": (b"[" * 100_000 + b"]" * 100_000, Outcome.MALFORMED),
     "10^400": (b'{"hidden_size": 1' + b"0" * 400 + b"}", Outcome.OK),

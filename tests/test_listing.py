@@ -12,8 +12,8 @@ from hub_server import HubServer, Population, Reply, Repo, Request, as_json
 from huggingface_hub import HfApi
 
 from pipeline.entry import base_models, entry_of
-from pipeline.errors import Invalid, Upstream, Usage
-from pipeline.listing import Selection
+from pipeline.errors import Invalid, NotFound, Upstream, Usage
+from pipeline.listing import Selection, read_list
 from schemas.vocabulary import Outcome
 
 
@@ -122,6 +122,19 @@ def test_a_selection_is_what_it_says(tmp_path: Path, selection: Selection, expec
     with HubServer(Population(110, extra=(bert,))) as hub:
         records, _ = crawled(tmp_path, hub, selection)
         assert list(records) == expected
+
+
+def test_a_list_file_has_one_id_a_line(tmp_path: Path) -> None:
+    """Comments and empty lines are left out; a missing, empty or binary file is an error that names it."""
+    path = tmp_path / "list"
+    path.write_text("# mine\n\n a/b \nc/d\n")
+    assert read_list(path) == ("a/b", "c/d")
+    with pytest.raises(NotFound, match="elsewhere"):
+        read_list(tmp_path / "elsewhere")
+    for content in (b"# nothing\n", b"\xff\xfe\x00"):
+        path.write_bytes(content)
+        with pytest.raises(Usage, match="list"):
+            read_list(path)
 
 
 def test_a_list_with_an_impossible_id_is_a_usage_error(tmp_path: Path) -> None:
