@@ -7,7 +7,7 @@ from collections.abc import Callable
 from atlas.config import Config
 from atlas.fingerprint import Evidence
 from atlas.layouts.common import Words, n_layers
-from atlas.refusal import bad_value, contradiction
+from atlas.refusal import bad_value
 
 Stacks = tuple[str, ...]
 DECODER, ENCODER, BOTH = ("decoder",), ("encoder",), ("decoder", "encoder")
@@ -37,7 +37,11 @@ def by_class(c: Config) -> Stacks:
     cls = named[0] if isinstance(named, list) and named and isinstance(named[0], str) else ""  # pyright: ignore[reportUnknownVariableType]
     causal = cls.endswith("ForCausalLM") or (not cls and bool(c.rules.facts.get("has_causal_class")))
     found = DECODER if causal else ENCODER if cls.endswith(("EncoderModel", "ForAudioClassification")) else BOTH
-    return c.derived("stacks", found, "those of the class named" if cls else "those of the model_type's language-model class")
+    if found is DECODER and c.rules.encoder is not None:
+        c.read.update(k for keys in c.rules.encoder.keys.values() for k in keys)
+    return c.derived(
+        "stacks", found, "those of the class named" if cls else "those of the model_type's language-model class"
+    )
 
 
 STACKS: dict[str, Callable[[Config], Stacks]] = {
@@ -83,10 +87,21 @@ def gelu_words(c: Config) -> Words:
     """Every layer alike; `feed_forward_proj` says the activation, and a gate where it begins with gated (T5)."""
     stated = c.word("feed_forward_proj")
     words = stated.split("-")
-    if len(words) > 2 or (len(words) == 2 and words[0] != "gated"):
+    if len(words) > 2 or (len(words) == 2 and words[0] != "gated"):  # noqa: PLR2004 - a word, or gated- and a word
         raise bad_value("feed_forward_proj", stated, "an activation, or gated- and an activation")
-    c.derived("is_gated_ffn", words[0] == "gated", "feed_forward_proj begins with gated, or not")
-    c.derived("hidden_act", "gelu_new" if stated == "gated-gelu" else words[-1], "from feed_forward_proj")
+    act = "gelu_new" if stated == "gated-gelu" else words[-1]
+    if c.opt("is_gated_act") is None:
+        c.derived("is_gated_act", words[0] == "gated", "feed_forward_proj begins with gated, or not")
+    c.derived(
+        "is_gated_ffn",
+        c.flag("is_gated_act"),
+        "is_gated_act, where the config states it, goes before feed_forward_proj",
+    )
+    c.derived(
+        "hidden_act",
+        act if c.opt("dense_act_fn") is None else c.word("dense_act_fn"),
+        "dense_act_fn, else from feed_forward_proj",
+    )
     return ("mlp",) * n_layers(c)
 
 
@@ -97,12 +112,15 @@ def every_step(c: Config) -> Words:
 
 
 def spread(c: Config) -> Words:
-    """Experts in `num_sparse_layers` layers at equal steps, from the second on; the step is all layers where none is sparse (Switch)."""
-    n, sparse = n_layers(c), c.size("num_sparse_layers")
-    if sparse > n:
-        raise contradiction(f"{sparse} sparse layers of {n}")
-    step = c.derived("sparse_step", n // sparse if sparse else n, "layers / sparse layers")
-    return tuple("moe" if sparse and (i % step == 1 or step == 1) else "mlp" for i in range(n))
+    """Experts at equal steps from the second layer on; the step is stated, else layers over sparse layers (Switch)."""
+    n, step = n_layers(c), c.opt("sparse_step")
+    if step is None:
+        sparse = c.size("num_sparse_layers")
+        step = c.derived(
+            "sparse_step", n // sparse if sparse else n, "layers / sparse layers; all layers where none is sparse"
+        )
+    step = c.size("sparse_step")
+    return tuple("moe" if step and (i % step == 1 or step == 1) else "mlp" for i in range(n))
 
 
 MIXER_LAYOUTS = {f.__name__: f for f in (decoder_or_encoder, first_apart)}

@@ -9,19 +9,21 @@ from collections.abc import Callable
 
 from atlas.config import View
 from atlas.parts import (
-    cross,
     altup,
     attention,
     blocks,
     both_ways,
     compressed,
+    cross,
     ends_bert,
     ends_more,
+    ends_pairs,
     extras,
     ffn,
     gemma,
     hyper,
     kda,
+    latent_more,
     lightning,
     memory,
     mimo,
@@ -45,6 +47,9 @@ MIXERS: dict[str, Reader] = {
     "mla": mla.read_mla,
     "dsa": sparse.read_dsa,
     "kda": kda.read_kda,
+    "latent": latent_more.read_latent,
+    "latent_plain": latent_more.read_latent_plain,
+    "norm_gate": hyper.read_gated_norm,
     "lightning": lightning.read_lightning,
     "headed_mamba": zamba.read_headed_mamba,
     "shared_attention": zamba.read_shared_attention,
@@ -77,6 +82,7 @@ FFNS: dict[str, Reader] = {
     "mlp": ffn.read_mlp,
     "moe": ffn.read_moe,
     "hash_moe": hyper.read_hash_moe,
+    "norm_gate": hyper.read_gated_norm,
     "zero_expert_moe": zero_experts.read_zero_expert_moe,
     "hyper_connection": hyper.read_connection,
     "block_mlp": shaped.read_block_mlp,
@@ -93,5 +99,5 @@ MIXERS |= extras.MIXERS | memory.MIXERS | both_ways.MIXERS
 FFNS |= gemma.FFNS | {"altup": altup.read_altup}
 MIXERS |= gemma.MIXERS
 FFNS |= extras.FFNS
-ENDS.update(ends_more.ENDS | ends_bert.ENDS)
+ENDS.update(ends_more.ENDS | ends_bert.ENDS | ends_pairs.ENDS)
 ENDS.update({"streams": hyper.decoder_of_streams, "per_layer": gemma.per_layer_ends, "altup": altup.altup_ends})

@@ -68,7 +68,9 @@ def read_over_source(v: View) -> Part:
 def read_longformer(v: View) -> Part:
     """Attention both ways within a window, with projections of their own for the tokens that see everything (Longformer)."""
     usual = read_gqa(v)
-    more = tuple(t._replace(name=t.name.replace("_proj", "_proj_global")) for t in usual.tensors if "o_proj" not in t.name)
+    more = tuple(
+        t._replace(name=t.name.replace("_proj", "_proj_global")) for t in usual.tensors if "o_proj" not in t.name
+    )
     return both_ways(extended(usual, more))
 
 
@@ -78,7 +80,9 @@ def read_transient(v: View) -> Part:
     if v.text("encoder_attention_type") != "transient-global":
         return usual
     more = [vector("self_attn.global_input_layer_norm.weight", v.count("hidden_size"), A)]
-    more += [t._replace(name=t.name.replace("relative", "global_relative")) for t in usual.tensors if "relative" in t.name]
+    more += [
+        t._replace(name=t.name.replace("relative", "global_relative")) for t in usual.tensors if "relative" in t.name
+    ]
     return extended(usual, tuple(more))
 
 

@@ -31,7 +31,11 @@ def head(c: Config) -> tuple[str | None, str]:
     if not isinstance(cls, str) or (cls in c.rules.classes and c.rules.classes[cls] != "unknown"):
         return head_of(c)
     found = next((h for ending, h in HEADS.items() if cls.endswith(ending)), None)
-    if found is None or cls in c.rules.classes or (found == "pretraining" and not c.rules.facts.get("has_pretraining_class")):
+    if (
+        found is None
+        or cls in c.rules.classes
+        or (found == "pretraining" and not c.rules.facts.get("has_pretraining_class"))
+    ):
         raise Refused(RefusalKind.UNKNOWN_CLASS, f"what the head of {shown(cls)} weighs is not known")
     return cls, c.derived("head", found, f"what {shown(cls)} holds")
 
@@ -70,10 +74,9 @@ def _sounds_and_shapes(c: Config, width: int) -> list[Tensor]:
     made: list[Tensor] = []
     joined = width
     for x in ("pronunciation", "shape"):
-        if c.flag(f"enable_{x}"):
-            each = c.count(f"{x}_embed_dim")
-            made.append(Tensor(f"embeddings.{x}_embed.weight", (c.count(f"{x}_vocab_size"), each), E, Role.LOOKUP))
-            joined += each
+        each = c.count(f"{x}_embed_dim")
+        made.append(Tensor(f"embeddings.{x}_embed.weight", (c.count(f"{x}_vocab_size"), each), E, Role.LOOKUP))
+        joined += each * c.flag(f"enable_{x}")
     return made + (linear("embeddings.map_inputs_layer", width, joined, E) if c.flag("concat_input") else [])
 
 
@@ -108,15 +111,21 @@ def transform(c: Config, d: int, e: int) -> tuple[list[Tensor], list[Part], int]
         made = linear("lm_head.dense", d, d, U)
         return [*made, vector("lm_head.layer_norm.weight", d, U), vector("lm_head.layer_norm.bias", d, U)], [], d
     width = c.opt_count("output_embedding_size") or e
-    return linear("predictions.dense", width, d, F), [norm("predictions.LayerNorm", width, c.word("norm_class"), True)], width
+    return (
+        linear("predictions.dense", width, d, F),
+        [norm("predictions.LayerNorm", width, c.word("norm_class"), True)],
+        width,
+    )
 
 
 def lm_head(c: Config, d: int, e: int) -> list[Part]:
     """The head of a (masked) language model."""
     before, norms, width = transform(c, d, e)
-    vocab = c.count("vocab_size")
-    matrix = Tensor("predictions.decoder.weight", (vocab, width), U, stored=0 if tied(c) else 1)
-    return [part("head", [*before, matrix, vector("predictions.bias", vocab, U)]), *norms]
+    vocab, shares = c.count("vocab_size"), tied(c)
+    matrix = Tensor("predictions.decoder.weight", (vocab, width), U, stored=0 if shares else 1)
+    biases = [vector("predictions.bias", vocab, U)]
+    biases += [vector("predictions.decoder.bias", vocab, U)] * (not shares and c.flag("two_biases"))
+    return [part("head", [*before, matrix, *biases]), *norms]
 
 
 def classifier(c: Config, kind: str, d: int) -> list[Tensor]:
@@ -152,7 +161,13 @@ def _head(c: Config, kind: str, d: int, e: int) -> Iterable[Part]:
     if kind == "none":
         return []
     if kind == "discriminator":
-        return [part("head", linear("discriminator_predictions.dense", d, d, F) + linear("discriminator_predictions.dense_prediction", 1, d, F))]
+        return [
+            part(
+                "head",
+                linear("discriminator_predictions.dense", d, d, F)
+                + linear("discriminator_predictions.dense_prediction", 1, d, F),
+            )
+        ]
     if kind in ("lm", "pretraining"):
         more = [part("head.order", linear("seq_relationship", 2, d, X))] * (kind == "pretraining")
         return [*lm_head(c, d, e), *more]

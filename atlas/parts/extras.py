@@ -194,4 +194,10 @@ def read_retrieved(v: View) -> Part:
 
 
 MIXERS = {"gqa_plus": _with(read_gqa), "scales": read_scales, "norm": read_norm}
-FFNS = {"mlp_plus": _with(read_mlp), "moe_plus": _with(read_moe), "scales": read_scales, "language_adapters": read_adapters, "retrieved": read_retrieved}
+FFNS = {
+    "mlp_plus": _with(read_mlp),
+    "moe_plus": _with(read_moe),
+    "scales": read_scales,
+    "language_adapters": read_adapters,
+    "retrieved": read_retrieved,
+}

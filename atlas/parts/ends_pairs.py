@@ -1,0 +1,116 @@
+"""Ends of encoder-decoder models, and of the decoder or the encoder of one alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from atlas.config import Config
+from atlas.layouts.stacks import by_class
+from atlas.parts.ends import norm, tied
+from atlas.parts.ends_more import Made, known_head
+from atlas.parts.extras import vector
+from atlas.refusal import not_derivable
+from atlas.structure import Part, Tensor, part
+from schemas.vocabulary import Component, Role
+
+E, U, X = Component.EMBEDDING, Component.UNEMBEDDING, Component.OTHER
+
+
+def table(name: str, rows: int, width: int) -> Tensor:
+    """A table of vectors."""
+    return Tensor(f"{name}.weight", (rows, width), E, Role.LOOKUP)
+
+
+def pair(c: Config) -> Made:
+    """One table of tokens for both stacks unless the config parts them; per stack positions and norms; the head; what stands beside."""
+    stacks = by_class(c)
+    cls, kind = known_head(c, "lm", "none")
+    both = len(stacks) == 2  # noqa: PLR2004 - an encoder and a decoder
+    _effective_tie(c, kind, causal=stacks == ("decoder",))
+    made = [part("embedding", _tokens(c, stacks)), *(p for s in stacks for p in _around(c, s))]
+    return (*made, *_head(c, kind, both)), cls
+
+
+def _effective_tie(c: Config, kind: str, causal: bool) -> None:
+    stated = tied(c)
+    c.derived(
+        "all_tied",
+        bool(c.rules.facts.get("always_tied")) or stated,
+        "tie_word_embeddings ties every table to the shared one",
+    )
+    if kind == "none":
+        c.derived("tie_word_embeddings", False, "the class has no language-model head to tie")
+    elif c.rules.facts.get("always_tied"):
+        c.derived("tie_word_embeddings", True, "the class ties the head to the token table whatever the config states")
+    elif causal and c.rules.facts.get("causal_is_untied"):
+        c.derived("tie_word_embeddings", False, "the class of the decoder alone ties nothing")
+
+
+def _tokens(c: Config, stacks: tuple[str, ...]) -> list[Tensor]:
+    """One table where everything is tied; a table per stack beside the shared one where the config ties nothing."""
+    d, vocab, source = c.count("hidden_size"), c.count("vocab_size"), c.opt_count("source_vocab_size")
+    shared, stacked = table("model.shared", vocab, d), [table(f"model.{s}.embed_tokens", vocab, d) for s in stacks]
+    if c.word("tables") == "per_language":
+        parted = c.opt("share_encoder_decoder_embeddings") is not True and len(stacks) > 1
+        return [shared, *[table("model.encoder.embed_tokens", vocab if source is None else source, d)] * parted]
+    if c.word("tables") == "one" or c.values["all_tied"]:
+        return [shared]
+    return [shared, *stacked] if len(stacks) > 1 or c.word("tables") == "wrapped" else [shared]
+
+
+def _around(c: Config, stack: str) -> Iterable[Part]:
+    """Positions and norms of one stack, and what the family adds to it."""
+    d, cls, bias = c.count("hidden_size"), c.word("norm_class"), c.flag("norm_bias")
+    if c.flag("stored_positions"):
+        rows = c.count(f"{stack}_positions") + c.size("position_offset")
+        yield part("positions", [table(f"model.{stack}.embed_positions", rows, d)])
+    if c.flag("embedding_norm"):
+        yield norm(f"model.{stack}.layernorm_embedding", d, cls, bias)
+    if c.flag("final_norm"):
+        yield norm(f"model.{stack}.layer_norm", d, cls, bias)
+    more = BESIDE.get(c.rules.facts.get(f"{stack}_more", ""))
+    if more is not None:
+        yield part("beside", more(c, d))
+
+
+def _convolutions(c: Config, d: int) -> list[Tensor]:
+    """Two convolutions over the spectrogram (Whisper)."""
+    bands = c.count("num_mel_bins")
+    made = [Tensor("model.encoder.conv1.weight", (d, bands, 3), X), vector("model.encoder.conv1.bias", d, X)]
+    return [*made, Tensor("model.encoder.conv2.weight", (d, d, 3), X), vector("model.encoder.conv2.bias", d, X)]
+
+
+def _global_tokens(c: Config, d: int) -> list[Tensor]:
+    """Vectors of tokens that see everything (PEGASUS-X)."""
+    return [Tensor("model.encoder.embed_global.weight", (c.count("num_global_tokens"), d), X, Role.LOOKUP)]
+
+
+def _ngrams(c: Config, d: int) -> list[Tensor]:
+    """A vector per predicted future token (ProphetNet)."""
+    return [table("decoder.ngram_embeddings", c.count("ngram"), d)]
+
+
+BESIDE: dict[str, Callable[[Config, int], list[Tensor]]] = {
+    "convolutions": _convolutions,
+    "global_tokens": _global_tokens,
+    "ngrams": _ngrams,
+}
+
+
+def _head(c: Config, kind: str, both: bool) -> Iterable[Part]:
+    if kind != "lm":
+        return
+    vocab = c.count("vocab_size")
+    yield part("head", [Tensor("lm_head.weight", (vocab, c.count("hidden_size")), U, stored=0 if tied(c) else 1)])
+    if both and c.flag("has_logits_bias"):
+        yield part("buffers", [vector("final_logits_bias", vocab, Component.BUFFERS)])
+
+
+def mvp(c: Config) -> Made:
+    """As any pair; prompts of every layer are refused, since no published config has them on."""
+    if c.flag("use_prompt"):
+        raise not_derivable("use_prompt is true: what the prompts of every layer weigh is not described")
+    return pair(c)
+
+
+ENDS: dict[str, Callable[[Config], Made]] = {"pair": pair, "mvp": mvp}
