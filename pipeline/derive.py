@@ -1,6 +1,7 @@
 """From what a refresh found to the tables of a snapshot: each distinct text is derived once, each distinct design tabulated once.
 
-Rows gather in columns and become frames a few thousand at a time, so memory grows with what is new and not with what is repeated.
+Rows gather in columns and become frames a few thousand at a time, so memory grows with what is new and not with what
+is repeated.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from atlas import tabulate
 from atlas.config import MAX_BYTES
 from atlas.fingerprint import Fingerprint
 from atlas.interpret import Derived, derive
-from pipeline.columns import Columns, utf8
+from pipeline.columns import Columns
 from pipeline.errors import Invalid
 from schemas.fields import at_home
 from schemas.registry import CONFIGS, CONTENT, DESIGNS, FEATURES, LAYERS, MODELS, PARAMETERS, REFUSALS, STATES, TABLES
@@ -40,6 +41,7 @@ UNREADABLE = {
 _FIELDS = Fingerprint.__struct_fields__
 _CONFIG_FIELDS = tuple(f.name for f in at_home("configs"))
 _DESIGN_FIELDS = DESIGNS.columns
+_json = msgspec.json.Encoder().encode
 _of_config = itemgetter(*map(_FIELDS.index, _CONFIG_FIELDS))
 _of_design = itemgetter(*map(_FIELDS.index, _DESIGN_FIELDS))
 
@@ -47,8 +49,8 @@ _of_design = itemgetter(*map(_FIELDS.index, _DESIGN_FIELDS))
 class Found(Protocol):
     """One repository as a refresh found it; `pipeline.crawl.Crawled` is one.
 
-    `raw` is its config, or None where none was ever read; `as_of` the day that config was last seen to be current; `listing` what
-    the Hub says of it, by the names in `LISTING`.
+    `raw` is its config, or None where none was ever read; `as_of` the day that config was last seen to be current;
+    `listing` what the Hub says of it, by the names in `LISTING`.
     """
 
     @property
@@ -150,7 +152,7 @@ class _Gatherer:
     def _derived(self, config_id: str, raw: bytes, derived: Derived) -> None:
         row = msgspec.structs.astuple(derived.fingerprint)
         text, blob = _kept(raw)
-        evidence = [(e.field, _json(e.value), str(e.origin), e.source) for e in derived.evidence]
+        evidence = [(e.field, _json(e.value).decode(), str(e.origin), e.source) for e in derived.evidence]
         self.columns["configs"].add((config_id, text, blob, len(raw), *_of_config(row), evidence, list(derived.unread)))
         for feature in dict.fromkeys(derived.features):
             self.columns["features"].add((config_id, feature))
@@ -213,13 +215,6 @@ def _kept(raw: bytes) -> tuple[str | None, bytes | None]:
         return raw.decode(), None
     except UnicodeDecodeError:
         return None, raw
-
-
-def _json(value: object) -> str:
-    try:
-        return msgspec.json.encode(value).decode()
-    except UnicodeEncodeError:
-        return msgspec.json.encode(utf8(value)).decode()
 
 
 def _listed(listing: Mapping[str, Any]) -> list[Any]:

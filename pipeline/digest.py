@@ -1,7 +1,8 @@
 """Digests of what tables say, not of how a file stores it: two builds of equal rows agree, whatever library wrote them.
 
-A table's digest is SHA-256 over its name, its columns and its rows in stored order, in slices of fixed length. Within a slice each
-column gives its lengths or values as little-endian bytes, and which of them are null. Nothing depends on a library's own format.
+A table's digest is SHA-256 over its name, its columns and its rows in stored order, in slices of fixed length. Within
+a slice each column gives its lengths or values as little-endian bytes, and which of them are null. Nothing depends on
+a library's own format.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Finds the repository a loose name means: 'llama 3.1 8b' is meta-llama/Llama-3.1-8B.
 
-A name is cut into words at everything that is neither letter nor digit. In order: the id itself; the id in any case; the part after
-the slash, word for word; all words somewhere in the id, fewest other words first. What is still ambiguous is listed, never guessed.
+A name is cut into words at everything that is neither letter nor digit. In order: the id itself; the id in any case;
+the part after the slash, word for word; all words somewhere in the id, fewest other words first. What is still
+ambiguous is listed, never guessed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Runs one SELECT on a snapshot in a child process with hard limits, and passes on what it prints.
 
-Safe for mistakes, not for the internet: the child has no environment, writes no file, opens no other one through DuckDB, and is
-killed when it is over its time. `pipeline/query_child.py` is that child.
+Safe for mistakes, not for the internet: the child has no environment, writes no file, opens no other one through
+DuckDB, and is killed when it is over its time. `pipeline/query_child.py` is that child.
 """
 
 from __future__ import annotations

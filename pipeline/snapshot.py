@@ -1,7 +1,7 @@
 """Publishes snapshots and vouches for them: built beside, judged from the finished file, renamed, entered in the index.
 
-A crash at any point leaves `latest` as it was. A file that was renamed but not entered is adopted by the next publication, after the
-same checks. A published file is never written again.
+A crash at any point leaves `latest` as it was. A file that was renamed but not entered is adopted by the next
+publication, after the same checks. A published file is never written again.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def publish(
 ) -> Published:
     """Publish these tables as the latest snapshot of `day`, unless the latest says exactly the same.
 
-    `listed` is the number of repositories the refresh listed: every one must be a row of `models`. A day before the latest
-    snapshot's becomes that day (the clock may go back), or is an error where the user named it.
+    `listed` is the number of repositories the refresh listed: every one must be a row of `models`. A day before the
+    latest snapshot's becomes that day (the clock may go back), or is an error where the user named it.
 
     Raises:
         Usage: the day asked for is before the latest snapshot's.

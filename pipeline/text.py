@@ -1,6 +1,7 @@
 """Hostile text made harmless: names, tags and config values come from strangers and go to terminals, Markdown and spreadsheets.
 
-Each function says where its result is safe. None of them is reversible, and none is needed where data stays data (the snapshot, JSON).
+Each function says where its result is safe. None of them is reversible, and none is needed where data stays data (the
+snapshot, JSON).
 """
 
 from __future__ import annotations

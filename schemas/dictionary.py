@@ -13,23 +13,25 @@ from schemas.version import SCHEMA_CHANGES, SCHEMA_VERSION
 
 def markdown() -> str:
     """Every table and view with its columns: type, unit, whether null occurs, meaning."""
-    return "\n".join([
-        "<!-- Generated from schemas/; do not edit. -->",
-        "# Data dictionary",
-        "",
-        f"Schema version {SCHEMA_VERSION}. Null means that a quantity does not apply; 0 means that there is known to be none.",
-        "Bytes are at 2 bytes an element unless a column says otherwise.",
-        *_view("fingerprints", FINGERPRINT),
-        *_text("evidence", (f.name for f in EVIDENCE)),
-        *_text("layers_expanded", ()),
-        *_text("kv_bytes", ()),
-        *(line for table in TABLES.values() for line in _table(table)),
-        "",
-        "## Changes",
-        "",
-        *(f"- {version}: {what}" for version, what in SCHEMA_CHANGES),
-        "",
-    ])
+    return "\n".join(
+        [
+            "<!-- Generated from schemas/; do not edit. -->",
+            "# Data dictionary",
+            "",
+            f"Schema version {SCHEMA_VERSION}. Null means that a quantity does not apply; 0 means that there is known to be none.",
+            "Bytes are at 2 bytes an element unless a column says otherwise.",
+            *_view("fingerprints", FINGERPRINT),
+            *_text("evidence", (f.name for f in EVIDENCE)),
+            *_text("layers_expanded", ()),
+            *_text("kv_bytes", ()),
+            *(line for table in TABLES.values() for line in _table(table)),
+            "",
+            "## Changes",
+            "",
+            *(f"- {version}: {what}" for version, what in SCHEMA_CHANGES),
+            "",
+        ]
+    )
 
 
 def _view(name: str, fields: Iterable[Field]) -> Iterator[str]:

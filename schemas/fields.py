@@ -1,8 +1,8 @@
 """One registry of quantities: every column of a fingerprint, with its type, unit and meaning.
 
-Table models, column comments, the view `fingerprints` and the data dictionary are made from these rows, so a quantity has one name,
-one unit and one definition everywhere. Null means "does not apply"; 0 means "known to be none". The rest of the tables is in
-`schemas/registry.py`.
+Table models, column comments, the view `fingerprints` and the data dictionary are made from these rows, so a quantity
+has one name, one unit and one definition everywhere. Null means "does not apply"; 0 means "known to be none". The
+rest of the tables is in `schemas/registry.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Every table of a snapshot: its key, its columns and what a row stands for, in the order they are written.
 
-Layers, parameters and states are in run-length form: one row stands for `repeats` equal layers. The whole of the model's ends
-(embedding, final norm, head) has run -1.
+Layers, parameters and states are in run-length form: one row stands for `repeats` equal layers. The whole of the
+model's ends (embedding, final norm, head) has run -1.
 """
 
 from __future__ import annotations
@@ -195,7 +195,10 @@ STATES = Table(
         _PART,
         _REPEATS,
         word(
-            "kind", "A key/value cache, an indexer's side cache, what a source token leaves, or a state of a fixed size.", StateKind, nullable=False
+            "kind",
+            "A key/value cache, an indexer's side cache, what a source token leaves, or a state of a fixed size.",
+            StateKind,
+            nullable=False,
         ),
         _must(count("elements", "Elements of one entry.", "elements")),
         _must(count("stride", "Tokens per entry; 0 where the state has a fixed size.", "tokens")),

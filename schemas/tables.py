@@ -1,7 +1,7 @@
 """Table models made from the registry: polars types, pandera models, and the DDL that carries the comments.
 
-Pandera sees collected frames only (of a LazyFrame it checks nothing but the schema), and is told what it would let pass: NaN,
-infinity, values outside a closed set. Rules that span rows of several tables are in `schemas/checks.py`.
+Pandera sees collected frames only (of a LazyFrame it checks nothing but the schema), and is told what it would let
+pass: NaN, infinity, values outside a closed set. Rules that span rows of several tables are in `schemas/checks.py`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """A tiny atlas written by hand: two designs whose every number is counted on paper, one refused config, one gated repository.
 
-Design `aaaa`, two layers of width 4, 10 tokens, untied. Ends: 10x4 + 4 + 10x4 = 84. Each layer: qkv 8x4 = 32, o 4x4 = 16, up 8x4 = 32,
-down 4x8 = 32, together 112. Total 84 + 2 x 112 = 308; without the table and the norm 264 multiply. Both layers keep 4 elements of
-2 bytes per token, the second for at most 1,024 tokens: 8 bytes grow, 16 at first; at 4,096 tokens 8 x 4,096 + 8 x 1,024 = 40,960.
+Design `aaaa`, two layers of width 4, 10 tokens, untied. Ends: 10x4 + 4 + 10x4 = 84. Each layer: qkv 8x4 = 32, o 4x4 =
+16, up 8x4 = 32, down 4x8 = 32, together 112. Total 84 + 2 x 112 = 308; without the table and the norm 264 multiply.
+Both layers keep 4 elements of 2 bytes per token, the second for at most 1,024 tokens: 8 bytes grow, 16 at first; at
+4,096 tokens 8 x 4,096 + 8 x 1,024 = 40,960.
 
-Design `bbbb`, one layer without attention: table 10x4 = 40, one 4x4 = 16 mixer, total 56. It keeps 6 elements of 4 bytes for ever.
+Design `bbbb`, one layer without attention: table 10x4 = 40, one 4x4 = 16 mixer, total 56. It keeps 6 elements of 4
+bytes for ever.
 """
 
 from __future__ import annotations

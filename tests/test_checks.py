@@ -76,7 +76,7 @@ def broken(con: duckdb.DuckDBPyConnection, rule: Rule, change: str | None) -> ch
     try:
         if change:
             con.execute(change)
-        return checks._broken(con, rule)  # noqa: SLF001 - one rule at a time, for speed
+        return checks._broken(con, rule)
     finally:
         con.execute("ROLLBACK")
 
@@ -133,7 +133,9 @@ def test_a_failure_shows_five_examples(con: duckdb.DuckDBPyConnection) -> None:
     rule = next(r for r in rules() if r.table == "parameters" and r.says.startswith("elements"))
     failure = broken(con, rule, "UPDATE parameters SET shape = [1, 1]")
     assert failure is not None
-    assert str(failure).startswith("table parameters: 13 row(s) break the rule that elements is the product of the shape: aaaa ")
+    assert str(failure).startswith(
+        "table parameters: 13 row(s) break the rule that elements is the product of the shape: aaaa "
+    )
     assert len(failure.examples) == 5
 
 

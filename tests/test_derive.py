@@ -61,14 +61,15 @@ BAD: list[tuple[bytes, str, str]] = [
     (b'{"model_type": "no_such_family"}', "unknown_family", "ok"),
     (b'{"model_type": "llama"}', "", "ok"),  # the class's own defaults make a whole model
     (b'{"hidden_size": 8}', "missing_key", "ok"),
-    (b'{"model_type": "\\ud800"}', "unknown_family", "ok"),
+    (b'{"model_type": "\\ud800"}', "not_json", "malformed"),
     (b'{"model_type": "llama\\u0000"}', "unknown_family", "ok"),
     (b'{"a": "' + b"x" * 6_000_000 + b'"}', "too_large", "too_large"),
     (b"[" * 100_000, "too_deep", "malformed"),
     (raw(num_attention_heads=0), "bad_value", "ok"),
     (raw(hidden_size="8"), "bad_value", "ok"),
     (raw(hidden_size=10**400), "bad_value", "ok"),
-    (raw(note="\ud800 | \x1b[31m", **{"]\ud800": 1}), "", "ok"),
+    (raw(note="\ud800"), "not_json", "malformed"),
+    (raw(note="| \x1b[31m", **{"](javascript:": 1}), "", "ok"),
 ]
 
 
@@ -91,6 +92,13 @@ def test_a_text_that_is_not_utf8_is_kept_as_bytes() -> None:
     assert made["raw_bytes"].to_list() == [b"\xff\xfe", None]
     assert made["raw"].to_list() == [None, None]
     assert made["size_bytes"].to_list() == [2, 6_000_000]
+
+
+def test_a_name_that_utf8_cannot_hold_is_escaped(tmp_path: Path) -> None:
+    """A file name of other bytes than UTF-8 becomes a visible escape in the snapshot."""
+    made = tables([found("a/\udcff", raw()), found("a/b", raw())])
+    snapshot.publish(tmp_path, made, day=DAY, source="folder", listed=2, code_version="0")
+    assert sorted(made["models"]["repo_id"]) == ["a/\\udcff", "a/b"]
 
 
 def test_a_crawled_config_replaces_the_catalogues(tmp_path: Path) -> None:
@@ -129,7 +137,9 @@ def test_listing_facts_become_columns() -> None:
 def test_extra_rows_reach_their_tables(tmp_path: Path) -> None:
     """Reported facts and checks are handed in as rows; a check decides the word in the fingerprint."""
     extra = {
-        "reported": [{"repo_id": "a/b", "fact": "params_total", "value": str(TOTAL), "unit": "parameters", "citation": "card"}],
+        "reported": [
+            {"repo_id": "a/b", "fact": "params_total", "value": str(TOTAL), "unit": "parameters", "citation": "card"}
+        ],
         "checks": [{"repo_id": "a/b", "kind": "headers", "expected": TOTAL, "derived": TOTAL, "result": "exact"}],
     }
     made = tables([found("a/b", raw())], extra=extra)

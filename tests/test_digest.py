@@ -47,15 +47,23 @@ def test_every_column_counts(table: Table) -> None:
 def test_null_zero_and_empty_differ() -> None:
     """A null, a 0, an empty list and an empty text are four different things."""
     base = hand_made.frame("configs", [{"config_id": "a", "raw": "", "size_bytes": 0, "evidence": [], "unread": []}])
-    variants = [base, base.with_columns(raw=pl.lit(None, pl.String)), base.with_columns(unread=pl.lit(None, pl.List(pl.String)))]
-    variants += [base.with_columns(unread=pl.lit([""], pl.List(pl.String))), base.with_columns(max_context=pl.lit(0, pl.Int64))]
+    variants = [
+        base,
+        base.with_columns(raw=pl.lit(None, pl.String)),
+        base.with_columns(unread=pl.lit(None, pl.List(pl.String))),
+    ]
+    variants += [
+        base.with_columns(unread=pl.lit([""], pl.List(pl.String))),
+        base.with_columns(max_context=pl.lit(0, pl.Int64)),
+    ]
     assert len({digest(TABLES["configs"], v) for v in variants}) == len(variants)
 
 
 def test_text_cannot_move_between_cells() -> None:
     """The same letters cut differently into rows are different tables."""
     one, other = (
-        hand_made.frame("features", [{"config_id": a, "feature": "x"} for a in ids]) for ids in (["ab", "c"], ["a", "bc"])
+        hand_made.frame("features", [{"config_id": a, "feature": "x"} for a in ids])
+        for ids in (["ab", "c"], ["a", "bc"])
     )
     assert digest(TABLES["features"], one) != digest(TABLES["features"], other)
 

@@ -45,7 +45,11 @@ def test_llama_3_1_8b(database: Path) -> None:
     """Seed 000: 8,030,261,248 weights, shares 70.2 / 16.7 / 13.1 %, 131,072 bytes a token, 16 GiB at 128K."""
     columns = "params_total, share_ffn_dense, share_attention, share_embedding + share_unembedding AS ends, kv_bytes_per_token, kv_bytes_128k"
     found = model(database, "meta-llama/Llama-3.1-8B", columns)
-    assert (found["params_total"], found["kv_bytes_per_token"], found["kv_bytes_128k"]) == (8_030_261_248, 131_072, 16 * GIB)
+    assert (found["params_total"], found["kv_bytes_per_token"], found["kv_bytes_128k"]) == (
+        8_030_261_248,
+        131_072,
+        16 * GIB,
+    )
     assert [round(100 * found[c], 1) for c in ("share_ffn_dense", "share_attention", "ends")] == [70.2, 16.7, 13.1]
 
 
@@ -90,7 +94,9 @@ def test_training_compute_of_seed_001(database: Path) -> None:
 
 def test_the_catalogue_is_whole(database: Path) -> None:
     """At least 150 models have numbers, every other one a reason, and the snapshot proves itself."""
-    sql = "SELECT count(*) AS models, count(params_total) AS derived, count(refusal_reason) AS refused FROM fingerprints"
+    sql = (
+        "SELECT count(*) AS models, count(params_total) AS derived, count(refusal_reason) AS refused FROM fingerprints"
+    )
     (found,) = rows(database, sql)
     assert found["derived"] >= 150
     assert found["derived"] + found["refused"] == found["models"]

@@ -50,7 +50,9 @@ def test_every_column_says_what_it_is(table: Table) -> None:
     """Every column has a meaning in one or two sentences, and its name is unique in the table."""
     assert len(set(table.columns)) == len(table.columns)
     for field in table.fields:
-        assert re.fullmatch(r"[A-Z0-9`a-z_].*[.]", field.meaning) or field.name.startswith(("share", "params", "flops")), field
+        assert re.fullmatch(r"[A-Z0-9`a-z_].*[.]", field.meaning) or field.name.startswith(
+            ("share", "params", "flops")
+        ), field
         assert field.meaning.count(". ") <= 2
 
 

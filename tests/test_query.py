@@ -56,14 +56,21 @@ def test_a_table_is_aligned(ask: Callable[..., str]) -> None:
 
 def test_json_is_one_array_of_objects(ask: Callable[..., str]) -> None:
     """JSON keeps types and exact integers, gives null for NaN, and tells equal names apart."""
-    rows = json.loads(ask("SELECT 1 AS a, 2 AS a, 'nan'::DOUBLE AS n, 12345678901234567890123::HUGEINT AS big, [1, 2] AS l", "json"))
+    rows = json.loads(
+        ask("SELECT 1 AS a, 2 AS a, 'nan'::DOUBLE AS n, 12345678901234567890123::HUGEINT AS big, [1, 2] AS l", "json")
+    )
     assert rows == [{"a": 1, "a_2": 2, "n": None, "big": 12345678901234567890123, "l": [1, 2]}]
     assert json.loads(ask("SELECT 1 AS a WHERE false", "json")) == []
 
 
 def test_json_keeps_maps_dates_and_lists_of_structs(ask: Callable[..., str]) -> None:
     """Maps are objects, dates ISO text, evidence a list of objects."""
-    (row,) = json.loads(ask("SELECT hub_params_by_dtype, as_of, evidence FROM models JOIN configs USING (config_id) WHERE repo_id = 'org/Bamba'", "json"))
+    (row,) = json.loads(
+        ask(
+            "SELECT hub_params_by_dtype, as_of, evidence FROM models JOIN configs USING (config_id) WHERE repo_id = 'org/Bamba'",
+            "json",
+        )
+    )
     assert row["hub_params_by_dtype"] == {"BF16": 56}
     assert row["as_of"] == "2026-11-29"
     assert row["evidence"][0]["field"] == "n_layers"
@@ -72,7 +79,12 @@ def test_json_keeps_maps_dates_and_lists_of_structs(ask: Callable[..., str]) -> 
 def test_names_are_harmless_in_every_format(ask: Callable[..., str]) -> None:
     """Formulas, table bars, terminal escapes and direction marks of others reach nobody."""
     sql = "SELECT author FROM models WHERE author IS NOT NULL ORDER BY repo_id"
-    assert [row[0] for row in csv.reader(io.StringIO(ask(sql, "csv")))][1:] == ["'=1+1", "a|b", "\\x1b[31mred", "x\\u202ey"]
+    assert [row[0] for row in csv.reader(io.StringIO(ask(sql, "csv")))][1:] == [
+        "'=1+1",
+        "a|b",
+        "\\x1b[31mred",
+        "x\\u202ey",
+    ]
     assert "a\\|b" in ask(sql, "md")
     for form in ("table", "csv", "md", "json"):
         printed = ask(sql, form)

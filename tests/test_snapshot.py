@@ -31,7 +31,9 @@ def second() -> dict[str, pl.DataFrame]:
     return content | {"models": content["models"].with_columns(pl.col("downloads") + 1)}
 
 
-def publish(home: Path, content: dict[str, pl.DataFrame] | None = None, day: dt.date = DAY, **more: bool) -> snapshot.Published:
+def publish(
+    home: Path, content: dict[str, pl.DataFrame] | None = None, day: dt.date = DAY, **more: bool
+) -> snapshot.Published:
     """Publish the hand-made atlas, or other tables."""
     tables = hand_made.content() if content is None else content
     return snapshot.publish(home, tables, day=day, source="hand", listed=hand_made.LISTED, code_version="0", **more)
@@ -145,8 +147,12 @@ def test_comments_views_and_macro_travel_in_the_file(home: Path) -> None:
         # 8 B/token grow; the windowed layer adds 8 B for at most 1,024 tokens; a fixed state is 6 x 4 B at any width
         asked = "SELECT kv_bytes('org/A-8B', 2000, 2), kv_bytes('org/A-8B', 2000, 0.5), kv_bytes('org/Bamba', 9, 1)"
         assert con.execute(asked).fetchall() == [(8 * 2000 + 8 * 1024, 2 * 2000 + 2 * 1024, 24)]
-        assert con.execute("SELECT kv_bytes('other/bad', 10, 2), kv_bytes('nobody', 10, 2)").fetchall() == [(None, None)]
-        expanded = con.execute('SELECT index, mixer, "window" FROM layers_expanded WHERE design_id = \'aaaa\' ORDER BY 1').fetchall()
+        assert con.execute("SELECT kv_bytes('other/bad', 10, 2), kv_bytes('nobody', 10, 2)").fetchall() == [
+            (None, None)
+        ]
+        expanded = con.execute(
+            "SELECT index, mixer, \"window\" FROM layers_expanded WHERE design_id = 'aaaa' ORDER BY 1"
+        ).fetchall()
         assert expanded == [(0, "full_attention", None), (1, "sliding_attention", 1024)]
 
 
@@ -161,7 +167,7 @@ def test_a_client_of_the_1_5_line_reads_it(home: Path, tmp_path: Path) -> None:
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path / 'old')!r}); import duckdb; print(duckdb.__version__)\n"
         f"con = duckdb.connect({str(shelf.locate(home)[1])!r}, read_only=True)\n"
-        "print(con.execute(\"SELECT repo_id, kv_bytes(repo_id, 131072, 2), layer_mix FROM fingerprints ORDER BY 1\").fetchall()[0])\n"
+        'print(con.execute("SELECT repo_id, kv_bytes(repo_id, 131072, 2), layer_mix FROM fingerprints ORDER BY 1").fetchall()[0])\n'
         "print(con.execute('SELECT count(*) FROM evidence').fetchall(), con.execute('SELECT count(*) FROM layers_expanded').fetchall())"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()

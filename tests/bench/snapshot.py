@@ -1,6 +1,7 @@
 """Derive, validate and publish 100,000 synthetic models of 20,000 distinct configs, beside what DuckDB alone takes for the rows.
 
-The configs are the catalogue's, each with another vocabulary (a design of its own) for every second copy and another rope_theta.
+The configs are the catalogue's, each with another vocabulary (a design of its own) for every second copy and another
+rope_theta.
 """
 
 from __future__ import annotations
