@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -98,7 +98,8 @@ def _held(data: Raw, key: str) -> tuple[Raw, Any]:
         held: Any = found.get(step)
         if not isinstance(held, dict):
             return outer, None
-        found, outer = held, {**held, **outer}  # pyright: ignore[reportUnknownVariableType]
+        found = cast("Raw", held)
+        outer = {**found, **outer}
     return outer, found.get(last)
 
 

@@ -148,8 +148,9 @@ def _made(model_type: str, row: dict[str, Any]) -> Family:
     row["irrelevant"] = IRRELEVANT.union(row.get("irrelevant", ()))
     if "text" in row:
         row["text"] = msgspec.convert(row["text"], Wrapped)
-    if "mtp" in row:
-        row["mtp"] = msgspec.convert(row["mtp"], Mtp)
+    drafting = row.pop("mtp", None)
+    if drafting:
+        row["mtp"] = msgspec.convert(drafting, Mtp)
     row["model_type"] = model_type
     row["unstated"] = _unstated(model_type, row)
     unknown = row.keys() - set(Family.__struct_fields__)

@@ -15,8 +15,10 @@ def dense_first(c: Config) -> Words:
 
 
 def sparse_step(c: Config) -> Words:
-    """Experts in every `decoder_sparse_step`-th layer that is not in `mlp_only_layers` (Qwen-MoE)."""
+    """Experts in every `decoder_sparse_step`-th layer that is not in `mlp_only_layers`; none where there are 0 (Qwen-MoE)."""
     n, step = n_layers(c), c.count("decoder_sparse_step")
+    if c.opt("num_experts") == 0:
+        return ("dense",) * n
     dense = c.opt("mlp_only_layers") or []
     if not isinstance(dense, list) or not all(type(i) is int for i in dense):  # pyright: ignore[reportUnknownVariableType]
         raise bad_value("mlp_only_layers", dense, "a list of layer indices")

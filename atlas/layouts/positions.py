@@ -6,7 +6,7 @@ from typing import Any
 
 from atlas.config import Config
 from atlas.layouts.common import Words, listed, n_layers, same
-from atlas.layouts.windows import every_nth_full
+from atlas.layouts.windows import every_nth_full, window_everywhere
 from atlas.refusal import bad_value, contradiction, not_derivable
 
 
@@ -71,6 +71,11 @@ def window_alternating(c: Config) -> Words:
         return listed(c, "layer_types", c.rules.mixers)
     most = c.size("max_window_layers")
     return tuple("sliding_attention" if not i % 2 and i < most else "full_attention" for i in range(n))
+
+
+def window_listed(c: Config) -> Words:
+    """layer_types, else every layer windowed where a window is stated (Ministral)."""
+    return window_everywhere(c) if c.opt("layer_types") is None else listed(c, "layer_types", c.rules.mixers)
 
 
 def attention_types(c: Config) -> Words:

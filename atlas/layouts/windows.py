@@ -25,6 +25,7 @@ def window_gated(c: Config) -> Words:
     n = n_layers(c)
     if not c.flag("use_sliding_window") or c.opt_count("sliding_window") is None:
         c.derived("effective_window", None, "use_sliding_window is false or no window is stated: a stated window has no effect")
+        c.read.update(("sliding_window", "max_window_layers", "layer_types"))
         return ("full_attention",) * n
     if c.opt("layer_types") is not None:
         return listed(c, "layer_types", c.rules.mixers)

@@ -1,7 +1,7 @@
 """Attention to a source beside the text: an image's tokens in Llama 3.2 Vision.
 
-A token of the source leaves K and V once; a token of the text leaves nothing and looks at the whole source. How long the source is
-no config says, so that its bytes stand per source token and its reads in no figure of the text.
+A token of the source leaves K and V once; a token of the text leaves nothing and looks at the whole source. No config
+says how long the source is, so that its bytes stand per source token, and its reads in no figure of the text.
 """
 
 from __future__ import annotations
@@ -18,16 +18,15 @@ A = Component.ATTENTION
 
 @lru_cache(maxsize=1024)
 def gated_cross(s: Gqa) -> Part:
-    """Attention to another source, its queries and keys normed, its output and the network's behind a learned gate each."""
+    """Attention to a source, its queries and keys normed, its output and the network's behind a learned gate each."""
     q, kv = s.heads * s.head_dim, s.kv_heads * s.head_dim
     shapes = {"q": (q, s.d), "k": (kv, s.d), "v": (kv, s.d), "o": (s.d, q)}
     made = [Tensor(f"cross_attn.{x}_proj.weight", shape, A) for x, shape in shapes.items()]
     made += [Tensor(f"cross_attn.{x}_norm.weight", (s.head_dim,), A, Role.VECTOR) for x in ("q", "k")]
     made += [Tensor(f"cross_attn_{x}_gate", (1,), A, Role.VECTOR) for x in ("attn", "mlp")]
     kind = kind_of(s.heads, s.kv_heads)
-    info = Mixing(
-        Mixer.CROSS_ATTENTION, "cross", kind, s.heads, s.kv_heads, s.head_dim, s.head_dim, position="nope", qk_norm="head"
-    )
+    cross, hd = Mixer.CROSS_ATTENTION, s.head_dim
+    info = Mixing(cross, "cross", kind, s.heads, s.kv_heads, hd, hd, position="nope", qk_norm="head")
     return part("attention.cross", made, (State("cross", 2 * kv),), (), info)
 
 
@@ -39,9 +38,9 @@ def read_gated_cross(v: View) -> Part:
 
 
 def read_molmo(v: View) -> Part:
-    """Queries and keys normed per head (`qwen3`) or over all heads (`olmo`); norms may stand on the outputs (Molmo 2)."""
+    """Queries and keys normed per head (`qwen3`) or over all heads; norms may stand on the outputs (Molmo 2)."""
     wide = v.text("qk_norm_type") != "qwen3"
-    v.derived("qk_norm", "full" if wide else "head", "qk_norm_type is " + ("not qwen3: over all heads" if wide else "qwen3"))
+    v.derived("qk_norm", "full" if wide else "head", f"qk_norm_type is {'not ' if wide else ''}qwen3")
     if v.flag("norm_after"):
         v.derived("norm_placement", "post_sublayer", "norm_after is true")
     return read_gqa(v)
