@@ -6,7 +6,7 @@ from typing import Any
 
 from atlas.config import Config
 from atlas.layouts.common import Words, listed, n_layers
-from atlas.refusal import bad_value, contradiction
+from atlas.refusal import bad_value, contradiction, not_derivable
 
 
 def mlp_types(c: Config) -> Words:
@@ -59,7 +59,7 @@ def indexer_types(c: Config) -> Words:
         c.derived("indexer_types", f"{words.count('full')} of {n} own", f"own where max(i - {offset} + 1, 0) is a multiple of {every}")
     else:
         words = _indexers(stated, n)
-    if words[0] == "shared":
+    if words[0] == "shared" and "linear_attention" not in c.rules.mixers:
         raise contradiction("the first layer shares an indexer, but no layer comes before it")
     return words
 
@@ -120,3 +120,52 @@ def every_second_linear(c: Config) -> Words:
 def attn_type_list(c: Config) -> Words:
     """One number per layer: 1 for softmax attention, 0 for lightning attention (MiniMax-Text-01 under its own code)."""
     return _flags("attn_type_list", c.items("attn_type_list"), n_layers(c), ("linear_attention", "full_attention"))
+
+
+def every_group_full(c: Config) -> Words:
+    """The config's layer_types, else the last of every `layer_group_size` layers full and the others linear (Ling 3.0).
+
+    An earlier line of models goes by the same model_type with another linear attention; its class says so.
+    """
+    named = c.outer.get("architectures")
+    if isinstance(named, list) and any("V2" in str(x) for x in named):  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
+        raise not_derivable("the class named is of an earlier line with another linear attention, which is not known here")
+    if c.opt("layer_types") is not None:
+        return listed(c, "layer_types", c.rules.mixers)
+    n, group = n_layers(c), c.count("layer_group_size")
+    c.derived("layer_types", f"every {group}th full", "layer i is full where i + 1 is a multiple of layer_group_size")
+    return tuple("linear_attention" if (i + 1) % group else "full_attention" for i in range(n))
+
+
+def fourth_indexed(c: Config) -> Words:
+    """Delta-rule layers and layers behind an indexer, own or shared (GLM-5.3-Flash): layer_types, else every fourth indexed."""
+    n, stated = n_layers(c), c.opt("layer_types")
+    if stated is None:
+        types: Words = tuple("linear_attention" if i % 4 != 3 else "indexed_attention" for i in range(n))
+        c.derived("layer_types", "every 4th indexed", "layer i is indexed where i + 1 is a multiple of 4")
+    else:
+        types = listed(c, "layer_types", {"linear_attention", "indexed_attention", "full_attention", "deepseek_sparse_attention"})
+    owners = indexer_types(c)
+    words = tuple("linear_attention" if t == "linear_attention" else o for t, o in zip(types, owners, strict=True))
+    if next((w for w in words if w != "linear_attention"), "full") == "shared":
+        raise contradiction("the first indexed layer shares an indexer, but no layer before it has one")
+    return words
+
+
+def indexed_or_window(c: Config) -> Words:
+    """Indexed and windowed layers (dots3.note): layer_types, else indexed in layers 0, 1, 5, 9, ... and windowed in the others.
+
+    `use_dsa` turns the indexer off, `use_sliding_window` the window.
+    """
+    n, stated = n_layers(c), c.opt("layer_types")
+    indexed = "full_attention" if c.opt("use_dsa") is False else "indexed_attention"
+    window = c.opt("sliding_window") or c.opt("sliding_window_size") or 512
+    c.derived("window", window, "sliding_window, else sliding_window_size, else 512")
+    if stated is None:
+        everywhere = c.opt("use_sliding_window") is False
+        c.derived("layer_types", "layers 0 and 1 and every 4th from 5 indexed", "no list is stated")
+        return tuple(indexed if everywhere or i < 2 or i % 4 == 1 else "sliding_attention" for i in range(n))
+    words = listed(c, "layer_types", c.rules.mixers)
+    if c.opt("use_dsa") is None:
+        return words
+    return tuple(w if w == "sliding_attention" else indexed for w in words)

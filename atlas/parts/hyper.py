@@ -17,15 +17,15 @@ O = Component.OTHER  # noqa: E741 - the letter of the component, as in the modul
 
 
 @lru_cache(maxsize=256)
-def connection(d: int, streams: int) -> Part:
-    """The mixing before one sublayer."""
-    outputs = streams * (streams + 2)
+def connection(d: int, streams: int, mixes: bool) -> Part:
+    """The mixing before one sublayer; where streams are not mixed among each other, only what goes in and out of each is computed."""
+    outputs = streams * (streams + 2) if mixes else 2 * streams
     return part(
         "hyper.connection",
         [
             Tensor("hc.fn", (outputs, streams * d), O),
             Tensor("hc.base", (outputs,), O, Role.VECTOR),
-            Tensor("hc.scale", (3,), O, Role.VECTOR),
+            Tensor("hc.scale", (3 if mixes else 2,), O, Role.VECTOR),
         ],
     )
 
@@ -45,13 +45,26 @@ def head(d: int, streams: int) -> Part:
 
 def read_connection(v: View) -> Part:
     """The mixing as the config states it."""
-    return connection(v.count("hidden_size"), v.count("hc_mult"))
+    return connection(v.count("hidden_size"), v.count("hc_mult"), v.flag("streams_mix"))
 
 
 def decoder_of_streams(c: Config) -> tuple[tuple[Part, ...], str | None]:
     """A decoder's ends, with the mixing before its final norm."""
     parts, cls = decoder(c)
     return (*parts, head(c.count("hidden_size"), c.count("hc_mult"))), cls
+
+
+@lru_cache(maxsize=256)
+def gated_norm(d: int, rank: int, norms: int) -> Part:
+    """Low-rank gates on the outputs of `norms` norms; the reference books them with the dense networks."""
+    shapes = {"fc1": (rank, d), "fc2": (d, rank)}
+    made = [Tensor(f"norm{i}.mlp.{n}.weight", x, Component.FFN_DENSE) for i in range(norms) for n, x in shapes.items()]
+    return part("norm.gates", made)
+
+
+def read_gated_norm(v: View) -> Part:
+    """The gate on the norm before this sublayer."""
+    return gated_norm(v.count("hidden_size"), v.count("gated_norm_rank"), 1)
 
 
 @lru_cache(maxsize=256)

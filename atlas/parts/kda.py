@@ -23,6 +23,7 @@ class Kda(NamedTuple):
     heads: int
     width: int
     kernel: int
+    low_rank: bool = True  # decay and output gate through a bottleneck as wide as a head
 
 
 @lru_cache(maxsize=4096)
@@ -32,16 +33,15 @@ def kda(s: Kda) -> Part:
     made = [Tensor(f"self_attn.{x}_proj.weight", (inner, s.d), R) for x in "qkv"]
     made += [
         Tensor("self_attn.conv1d.weight", (3 * inner, 1, s.kernel), R),
-        Tensor("self_attn.f_a_proj.weight", (s.width, s.d), R),
-        Tensor("self_attn.f_b_proj.weight", (inner, s.width), R),
         Tensor("self_attn.b_proj.weight", (s.heads, s.d), R),
-        Tensor("self_attn.g_a_proj.weight", (s.width, s.d), R),
-        Tensor("self_attn.g_b_proj.weight", (inner, s.width), R),
         Tensor("self_attn.A_log", (s.heads,), R, Role.VECTOR),
         Tensor("self_attn.dt_bias", (inner,), R, Role.VECTOR),
         Tensor("self_attn.o_norm.weight", (s.width,), R, Role.VECTOR),
         Tensor("self_attn.o_proj.weight", (s.d, inner), R),
     ]
+    for x in "fg":
+        shapes = {f"{x}_a_proj": (s.width, s.d), f"{x}_b_proj": (inner, s.width)} if s.low_rank else {f"{x}_proj": (inner, s.d)}
+        made += [Tensor(f"self_attn.{n}.weight", shape, R) for n, shape in shapes.items()]
     size = inner * s.width
     kept = states(3 * inner, s.kernel, size)
     return part("linear.kda", made, kept, reads(kept, 8 * size), Mixing(Mixer.LINEAR_ATTENTION, "kda"))
@@ -49,4 +49,5 @@ def kda(s: Kda) -> Part:
 
 def read_kda(v: View) -> Part:
     """A mixer as the config states it."""
-    return kda(Kda(v.count("hidden_size"), v.count("linear_num_heads"), v.count("linear_head_dim"), v.count("linear_conv_kernel_dim")))
+    heads, width, kernel = v.count("linear_num_heads"), v.count("linear_head_dim"), v.count("linear_conv_kernel_dim")
+    return kda(Kda(v.count("hidden_size"), heads, width, kernel, v.opt("full_rank_gates") is not True))

@@ -70,7 +70,7 @@ def scalars(v: View) -> Mla:
     v.config.read.update(("num_key_value_heads", "head_dim"))
     return Mla(
         v.count("hidden_size"), v.count("num_attention_heads"), v.opt_count("q_lora_rank"), v.count("kv_lora_rank"),
-        v.count("qk_nope_head_dim"), v.count("qk_rope_head_dim"), v.count("v_head_dim"), v.flag("qkv_bias"), v.text("position"),
+        v.count("qk_nope_head_dim"), v.size("qk_rope_head_dim"), v.count("v_head_dim"), v.flag("qkv_bias"), v.text("position"),
     )  # fmt: skip
 
 
