@@ -1,8 +1,8 @@
 """Assumed architectures: a config of unknown model_type whose keys are all those of a standard decoder.
 
-Its code is never run, so nothing proves that its layers are llama's. It is derived by llama's rules with verdict `assumed`, every
-assumption is in the evidence, and statistics leave it out until its total agrees with the Hub's own. Whatever is not standard, or not
-understood, keeps it refused.
+Its code is never run, so nothing proves that its layers are llama's. It is derived by llama's rules with verdict
+`assumed`, every assumption is in the evidence, and statistics leave it out until its total agrees with the Hub's own.
+Whatever is not standard, or not understood, keeps it refused.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 ASSUMED = "_assumed"
 """The row that assumed configs are read by."""
 LIKE = "llama"
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.+-]{0,63}")
 NEEDED = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
 GATED = ("silu", "swish")
 OFF = ("is_encoder_decoder", "add_cross_attention", "is_decoder", "tie_encoder_decoder", "cross_attention_hidden_size")
@@ -33,8 +34,48 @@ OFF = ("is_encoder_decoder", "add_cross_attention", "is_decoder", "tie_encoder_d
 NULL = ("sliding_window",)
 """Keys that say nothing where they are null; any other null key is a sign of a class that knows more."""
 OTHER = frozenset(
-    "moe mla ssm mamba mamba2 rwkv hybrid linear recurrent diffusion dlm encoder bidirectional bidirec bert embed embedding reranker reward"
-    " eagle eagle3 medusa mtp speculator assistant vl vlm vision visual image video audio speech tts asr omni multimodal bitnet loop looped".split()
+    {
+        "moe",
+        "mla",
+        "ssm",
+        "mamba",
+        "mamba2",
+        "rwkv",
+        "hybrid",
+        "linear",
+        "recurrent",
+        "diffusion",
+        "dlm",
+        "encoder",
+        "bidirectional",
+        "bidirec",
+        "bert",
+        "embed",
+        "embedding",
+        "reranker",
+        "reward",
+        "eagle",
+        "eagle3",
+        "medusa",
+        "mtp",
+        "speculator",
+        "assistant",
+        "vl",
+        "vlm",
+        "vision",
+        "visual",
+        "image",
+        "video",
+        "audio",
+        "speech",
+        "tts",
+        "asr",
+        "omni",
+        "multimodal",
+        "bitnet",
+        "loop",
+        "looped",
+    }
 )
 """Words in a model_type or class name that promise something else than a standard decoder."""
 
@@ -57,10 +98,13 @@ def _base() -> Family:
 
 def refused(model_type: str, why: str) -> Refused:
     """No rules, and none to assume."""
-    return Refused(RefusalKind.UNKNOWN_FAMILY, f"no rules for model_type {shown(model_type)}, and not assumed to be a standard decoder: {why}")
+    head = f"no rules for model_type {shown(model_type)}, and not assumed to be a standard decoder"
+    return Refused(RefusalKind.UNKNOWN_FAMILY, f"{head}: {why}")
 
 
 def _objection(data: Raw, model_type: str) -> str | None:
+    if not NAME.fullmatch(model_type):
+        return "that is no name of a class"
     missing = [k for k in NEEDED if data.get(k) is None]
     if missing:
         return f"it states no {', '.join(missing)}"
@@ -76,9 +120,8 @@ def _objection(data: Raw, model_type: str) -> str | None:
 
 
 def _named_otherwise(data: Raw, model_type: str) -> str | None:
-    """What the names say: a class that is no language model, one of a family with other rules, or a word for something else."""
-    named: Any = data.get("architectures")
-    cls = named[0] if isinstance(named, list) and named else ""  # pyright: ignore[reportUnknownVariableType]
+    """What the names say: no language model, a family with other rules, or a word for something else."""
+    cls = _first(data.get("architectures"))
     if not isinstance(cls, str) or (cls and not cls.endswith(LANGUAGE_MODELS)):
         return f"the class {shown(cls)} is not known to be a language model"
     stem = re.sub("|".join(f"{e}$" for e in LANGUAGE_MODELS), "", cls)
@@ -90,6 +133,10 @@ def _named_otherwise(data: Raw, model_type: str) -> str | None:
     return f"its name speaks of {', '.join(other)}" if other else None
 
 
+def _first(named: Any) -> Any:
+    return named[0] if isinstance(named, list) and named else ""  # pyright: ignore[reportUnknownVariableType]
+
+
 @cache
 def _known_stems() -> frozenset[str]:
     return frozenset(re.sub(r"[^a-z0-9]", "", name.lower()) for name in available()) - {LIKE}
@@ -97,16 +144,20 @@ def _known_stems() -> frozenset[str]:
 
 def _packed(data: Raw) -> str | None:
     quant: Any = data.get("quantization_config")
-    method = quant.get("quant_method") if isinstance(quant, dict) else None  # pyright: ignore[reportUnknownVariableType,reportUnknownMemberType]
-    return "bitnet layers hold norms of their own" if method == "bitnet" else None
+    if isinstance(quant, dict) and quant.get("quant_method") == "bitnet":  # pyright: ignore[reportUnknownMemberType]
+        return "bitnet layers hold norms of their own"
+    return None
 
 
 def checked(c: Config, derived: Derived, model_type: str) -> Derived:
-    """The derivation with its assumption on record; raises `Refused` where any key, even a null one, was not understood."""
+    """The derivation, its assumption on record; raises `Refused` where a key, even a null one, was not understood."""
     strange = sorted(k for k in c.raw.keys() - c.read - c.rules.irrelevant if k not in NULL or c.raw[k] is not None)
     if strange:
-        raise refused(model_type, f"it states {', '.join(shown(k) for k in strange[:5])}, which {LIKE}'s rules do not read")
-    note = Evidence("family", LIKE, Origin.FAMILY_RULE.value, f"assumed: {shown(model_type)} states the keys of a standard decoder and no other")
+        raise refused(
+            model_type, f"it states {', '.join(shown(k) for k in strange[:5])}, which {LIKE}'s rules do not read"
+        )
+    why = f"assumed: {shown(model_type)} states the keys of a standard decoder and no other"
+    note = Evidence("family", LIKE, Origin.FAMILY_RULE.value, why)
     found = msgspec.structs.replace(derived.fingerprint, verdict=Verdict.ASSUMED.value)
     return msgspec.structs.replace(derived, fingerprint=found, evidence=(note, *derived.evidence))
 
@@ -114,11 +165,10 @@ def checked(c: Config, derived: Derived, model_type: str) -> Derived:
 def promoted(fingerprint: Fingerprint, hub_params_total: int | None) -> Fingerprint:
     """The row held against the Hub's own parameter total: `exact` where both are equal to the weight, else `off`.
 
-    Unchanged where the Hub reports none or nothing was derived. A head stored twice, packed weights or a drafting layer make it `off`:
-    agreement by explanation is no agreement.
+    Unchanged where the Hub reports none or nothing was derived. A head stored twice, packed weights or a drafting layer
+    make it `off`: agreement by explanation is no agreement.
     """
     if hub_params_total is None or fingerprint.params_total is None:
         return fingerprint
     check = Check.EXACT if fingerprint.params_total == hub_params_total else Check.OFF
     return msgspec.structs.replace(fingerprint, check=check.value)
-

@@ -1,7 +1,8 @@
 """Known wrong configs, set right: a row's `[[correct]]` says what a file states, what holds instead, and why.
 
-`expect` is the guard: values that the file must state, key by key (dots lead inwards). Where one differs the correction does nothing, so
-that a file repaired upstream is read as it is. `set` gives the values that hold instead; each is in the evidence with origin `correction`.
+`expect` is the guard: values that the file must state, key by key (dots lead inwards). Where one differs the correction
+does nothing, so that a file repaired upstream is read as it is. `set` gives the values that hold instead; each is in
+the evidence with origin `correction`.
 """
 
 from __future__ import annotations

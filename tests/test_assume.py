@@ -10,31 +10,63 @@ from atlas.assume import promoted
 from atlas.interpret import derive
 
 LLAMA_8B = {
-    "model_type": "nobody_knows", "architectures": ["NobodyForCausalLM"], "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
-    "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256, "hidden_act": "silu", "tie_word_embeddings": False,
-    "rope_theta": 500000.0, "rms_norm_eps": 1e-05, "torch_dtype": "bfloat16",
-}  # fmt: skip
+    "model_type": "nobody_knows",
+    "architectures": ["NobodyForCausalLM"],
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 128256,
+    "hidden_act": "silu",
+    "tie_word_embeddings": False,
+    "rope_theta": 500000.0,
+    "rms_norm_eps": 1e-05,
+    "torch_dtype": "bfloat16",
+}
 TOTAL = 8_030_261_248
 
 
 def test_a_standard_decoder_is_assumed_and_says_so() -> None:
-    """Llama's keys under an unknown model_type give llama's numbers with verdict assumed; biases and gating are assumptions on record."""
+    """Llama's keys under an unknown model_type give llama's numbers; biases and gating are assumptions."""
     derived = derive(LLAMA_8B)
     assert (derived.fingerprint.verdict, derived.fingerprint.params_total) == ("assumed", TOTAL)
     assumptions = {e.field for e in derived.evidence if e.source.startswith("assumed")}
-    assert {"family", "qkv_bias", "o_bias", "ffn_bias", "is_gated_ffn", "norm_class", "position", "qk_norm"} <= assumptions
+    assert {
+        "family",
+        "qkv_bias",
+        "o_bias",
+        "ffn_bias",
+        "is_gated_ffn",
+        "norm_class",
+        "position",
+        "qk_norm",
+    } <= assumptions
 
 
 @pytest.mark.parametrize(
     "strange",
     [
-        {"num_experts": 8}, {"kv_lora_rank": 512}, {"sliding_window": 4096}, {"use_sliding_window": False}, {"qkv_bias": True}, {"layer_types": []},
-        {"hidden_act": "gelu"}, {"is_encoder_decoder": True}, {"vision_config": {}}, {"mask_token_id": 5}, {"layer_norm_eps": 1e-5}, {"clip_qkv": None},
-        {"hidden_size": None}, {"architectures": ["NobodyModel"]}, {"architectures": ["Qwen2ForCausalLM"]}, {"model_type": "nobody_moe"},
+        {"num_experts": 8},
+        {"kv_lora_rank": 512},
+        {"sliding_window": 4096},
+        {"use_sliding_window": False},
+        {"qkv_bias": True},
+        {"layer_types": []},
+        {"hidden_act": "gelu"},
+        {"is_encoder_decoder": True},
+        {"vision_config": {}},
+        {"mask_token_id": 5},
+        {"layer_norm_eps": 1e-5},
+        {"clip_qkv": None},
+        {"hidden_size": None},
+        {"architectures": ["NobodyModel"]},
+        {"architectures": ["Qwen2ForCausalLM"]},
+        {"model_type": "nobody_moe"},
         {"quantization_config": {"quant_method": "bitnet"}},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_anything_beyond_a_standard_decoder_stays_refused(strange: dict[str, Any]) -> None:
     """Keys, classes and names that hint at another structure, or that nobody reviewed, give no numbers."""
     f = derive(LLAMA_8B | strange).fingerprint
@@ -42,14 +74,14 @@ def test_anything_beyond_a_standard_decoder_stays_refused(strange: dict[str, Any
 
 
 def test_a_saved_file_without_a_word_on_tying_is_refused() -> None:
-    """A library that saves a config leaves out tie_word_embeddings only where it equals the base default, which is true: not llama's."""
+    """A library leaves tie_word_embeddings out of a file only where it is the base default: true, not llama's."""
     saved = {k: v for k, v in LLAMA_8B.items() if k != "tie_word_embeddings"}
     assert derive(saved).fingerprint.verdict == "assumed"
     assert derive(saved | {"transformers_version": "4.46.0"}).fingerprint.verdict == "refused"
 
 
 def test_promotion_needs_agreement_to_the_weight() -> None:
-    """Equal totals make a row exact; a head stored twice (525,336,576 weights more) makes it off; no total leaves it unchecked."""
+    """Equal totals make a row exact; a head stored twice makes it off; no total leaves it unchecked."""
     row = derive(LLAMA_8B).fingerprint
     assert promoted(row, TOTAL).check == "exact"
     assert promoted(row, TOTAL + 128256 * 4096).check == "off"

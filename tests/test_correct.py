@@ -11,10 +11,21 @@ from atlas.families import available, family
 from atlas.interpret import derive
 
 MINICPM_V_4: dict[str, Any] = {
-    "model_type": "minicpmv", "architectures": ["MiniCPMV"], "version": 4.0, "hidden_size": 2560, "num_hidden_layers": 32, "num_attention_heads": 32,
-    "num_key_value_heads": 2, "head_dim": 128, "intermediate_size": 10240, "vocab_size": 73448, "hidden_act": "silu", "tie_word_embeddings": False,
-    "max_position_embeddings": 32768, "rope_scaling": {"rope_type": "longrope", "original_max_position_embeddings": 32786},
-}  # fmt: skip
+    "model_type": "minicpmv",
+    "architectures": ["MiniCPMV"],
+    "version": 4.0,
+    "hidden_size": 2560,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 2,
+    "head_dim": 128,
+    "intermediate_size": 10240,
+    "vocab_size": 73448,
+    "hidden_act": "silu",
+    "tie_word_embeddings": False,
+    "max_position_embeddings": 32768,
+    "rope_scaling": {"rope_type": "longrope", "original_max_position_embeddings": 32786},
+}
 
 
 def test_swapped_digits_are_set_right_with_a_reason() -> None:
@@ -45,4 +56,4 @@ def test_the_file_itself_is_left_alone() -> None:
 def test_every_correction_has_a_reason_and_a_guard(model_type: str) -> None:
     """A row of the families that corrects a file says why, and what the file must state for it."""
     for each in family(model_type).correct:
-        assert each.reason and each.expect and each.set
+        assert all((each.reason, each.expect, each.set))

@@ -67,7 +67,7 @@ def _ffn(block: Mapping[str, Any], d: int) -> str:
 
 
 def _width(block: Mapping[str, Any], d: int) -> int:
-    """Two thirds of ffn_mult x hidden_size, rounded up to a multiple of 256; a width stated outright goes where no ratio stands."""
+    """Two thirds of ffn_mult x hidden_size, rounded up to a multiple of 256; or the width stated where no ratio is."""
     ratio, stated = block.get("ffn_mult"), block.get("intermediate_size")
     if ratio is None and type(stated) is int and 0 < stated <= 10_000_000:
         return stated

@@ -1,5 +1,6 @@
-"""Blocks found by architecture search (Puzzle, arXiv 2411.19146): every layer has its own KV heads and width, or a plain matrix instead.
+"""Blocks found by architecture search: every layer has its own KV heads and width, or a plain matrix instead.
 
+Puzzle (arXiv 2411.19146), section 2.
 A layer's word carries what differs: `attention:8` has 8 query heads on each KV head, `mlp:14336` that width.
 """
 

@@ -117,11 +117,11 @@ def decoder(c: Config) -> tuple[tuple[Part, ...], str | None]:
     """The ends of a decoder, and the class named."""
     cls, head = head_of(c)
     positions = c.count("max_position_embeddings") + c.size("position_offset") if c.word("position") == "learned" else 0
-    extra, shared = c.opt_count("extra_vocab_rows"), tied(c)
+    vocab, extra, shared = c.count("vocab_size"), c.opt_count("extra_vocab_rows"), tied(c)
     if shared and head != "lm":
         shared = c.derived("tie_word_embeddings", False, "the class has no language-model head to tie")
     scalars = Ends(
-        c.count("vocab_size"), c.count("hidden_size"), shared, head, FIXED[head] if head in FIXED else labels_of(c),
+        vocab, c.count("hidden_size"), shared, head, FIXED[head] if head in FIXED else labels_of(c),
         c.word("norm_class"), c.flag("norm_bias"), c.flag("final_norm"), positions, c.flag("lm_head_bias"), c.flag("embedding_norm"),
         c.opt_count("embedding_width"), 0 if extra is None else extra,
     )  # fmt: skip

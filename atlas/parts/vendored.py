@@ -1,6 +1,7 @@
 """Attention of families whose code travels with the checkpoint: what their own switches mean.
 
-Where a family has no class in a library, nothing is taken for granted: a switch this module has not seen in use is refused.
+Where a family has no class in a library, nothing is taken for granted: a switch that no published model uses
+is refused.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def read_qwen(v: View) -> Part:
 
 
 def read_chatglm(v: View) -> Part:
-    """KV heads from multi_query_group_num where `multi_query_attention` is true; RoPE on half of each head (ChatGLM2 and later)."""
+    """KV heads from multi_query_group_num by a switch; RoPE on half of each head (ChatGLM2 and later)."""
     _plain_chatglm(v)
     d, heads, hd = v.count("hidden_size"), v.count("num_attention_heads"), v.count("head_dim")
     if heads * hd != d:
@@ -38,7 +39,7 @@ def read_chatglm(v: View) -> Part:
 
 
 def _plain_chatglm(v: View) -> None:
-    """What would change the weights or the order of norms, and is in no published ChatGLM2, ChatGLM3 or GLM-4 of full precision."""
+    """Refuse what would change weights or norms, and is in no published ChatGLM2, ChatGLM3 or GLM-4."""
     if v.opt("pre_seq_len") is not None:
         raise not_derivable("pre_seq_len is stated: the checkpoint holds a tuned prefix beside the model")
     if v.opt("quantization_bit"):
@@ -53,8 +54,9 @@ def read_baichuan(v: View) -> Part:
     """RoPE in the 7B models, ALiBi in the 13B ones: no key says which, the width does."""
     d, heads = v.count("hidden_size"), v.count("num_attention_heads")
     if d not in (4096, 5120):
-        raise not_derivable(f"hidden_size is {d}: Baichuan has RoPE at 4096 (7B) and ALiBi at 5120 (13B), and no key says which")
-    position = v.derived("position", "rope" if d == 4096 else "alibi", "RoPE at hidden_size 4096 (7B), ALiBi at 5120 (13B)")
+        raise not_derivable(f"hidden_size is {d}: Baichuan has RoPE at 4096 and ALiBi at 5120, and no key says which")
+    rule = "RoPE at hidden_size 4096 (7B), ALiBi at 5120 (13B)"
+    position = v.derived("position", "rope" if d == 4096 else "alibi", rule)
     hd = head_dim(v, d, heads)
     return gqa(Gqa(d, heads, heads, hd, hd, position=position, rotary_dim=hd if position == "rope" else None))
 
@@ -67,7 +69,7 @@ def read_biased(v: View) -> Part:
 
 
 def read_rotary_elements(v: View) -> Part:
-    """Multi-head attention with biases, of which so many elements of each head are rotated as the config states (Phi 1.5)."""
+    """Multi-head attention with biases; the config states how many elements of each head are rotated (Phi 1.5)."""
     d, heads = v.count("hidden_size"), v.count("num_attention_heads")
     hd, rotated = head_dim(v, d, heads), v.count("rotary_dim")
     if rotated > hd:
@@ -87,7 +89,7 @@ MINICPMV = {"2.0": "minicpm", "2.5": "llama", "2.6": "qwen2", "4.0": "llama", "4
 
 
 def read_minicpmv(v: View) -> Part:
-    """Attention of the language model that this version of MiniCPM-V holds: llama's, Qwen2's with biases, or Qwen3's with norms."""
+    """Attention of the language model that this version holds: llama's, Qwen2's with biases, or Qwen3's with norms."""
     version = _version(v)
     inner = MINICPMV.get(version)
     if inner is None:
@@ -98,7 +100,8 @@ def read_minicpmv(v: View) -> Part:
     if v.opt("use_sliding_window"):
         raise not_derivable("use_sliding_window is true: no published MiniCPM-V has it")
     bias = inner == "qwen2" or bool(v.opt("attention_bias"))
-    return gqa(Gqa(d, heads, kv, hd, hd, bias, bias and inner != "qwen2", "head" if inner == "qwen3" else "none", rotary_dim=hd))
+    norms = "head" if inner == "qwen3" else "none"
+    return gqa(Gqa(d, heads, kv, hd, hd, bias, bias and inner != "qwen2", norms, rotary_dim=hd))
 
 
 def _version(v: View) -> str:
@@ -111,19 +114,32 @@ def _version(v: View) -> str:
     if v.count("hidden_size") == 2304 and v.count("query_num") == 64:
         return v.derived("version", "2.0", "none is stated; hidden_size 2304 with 64 queries is MiniCPM-V 1 or 2")
     if v.count("hidden_size") == 4096 and v.count("vocab_size") == 128256:
-        return v.derived("version", "2.5", "none is stated; hidden_size 4096 with Llama 3's vocabulary is MiniCPM-Llama3-V 2.5")
+        return v.derived(
+            "version", "2.5", "none is stated; 4096 wide with Llama 3's vocabulary is MiniCPM-Llama3-V 2.5"
+        )
     raise not_derivable("no version is stated, and the widths are of no published MiniCPM-V")
 
 
+OLMO = {
+    "rope": True,
+    "alibi": False,
+    "attention_layer_norm": False,
+    "layer_norm_with_affine": False,
+    "include_bias": False,
+}
+"""How the switches stand in every published OLMo of this model_type."""
+
+
 def read_hf_olmo(v: View) -> Part:
-    """Plain or multi-query heads with RoPE; every switch that the published models leave alone is refused when it is not (OLMo)."""
-    wanted = {"rope": True, "alibi": False, "attention_layer_norm": False, "layer_norm_with_affine": False, "include_bias": False}
-    wrong = next((k for k, value in wanted.items() if v.flag(k) is not value), None)
+    """Plain or multi-query heads with RoPE; a switch that no published model sets so is refused (OLMo)."""
+    wrong = next((k for k, value in OLMO.items() if v.flag(k) is not value), None)
     if wrong is not None or v.text("block_type") not in ("sequential", "llama") or v.text("layer_norm_type") == "rms":
         raise not_derivable(f"{wrong or 'block_type or layer_norm_type'} is not as in the published OLMo models")
     d, heads, stated = v.count("hidden_size"), v.count("num_attention_heads"), v.opt_count("n_kv_heads")
     kv = (1 if v.flag("multi_query_attention") else heads) if stated is None else stated
-    v.derived("num_key_value_heads", kv, "n_kv_heads" if stated is not None else "1 where multi_query_attention is true, else one per query head")
+    v.derived(
+        "num_key_value_heads", kv, "n_kv_heads; where it is null, 1 by multi_query_attention, else one per query head"
+    )
     hd = head_dim(v, d, heads)
     return gqa(Gqa(d, heads, kv, hd, hd, rotary_dim=hd))
 
@@ -136,12 +152,13 @@ def read_hf_olmo_mlp(v: View) -> Part:
     both = v.count("mlp_ratio") * d if both is None else both
     if both % 2:
         raise contradiction(f"a fused width of {both} has no halves")
-    return mlp(Mlp(d, v.derived("intermediate_size", both // 2, "half of mlp_hidden_size, else of mlp_ratio x d_model"), True, False, "silu"))
+    width = v.derived("intermediate_size", both // 2, "half of mlp_hidden_size, else of mlp_ratio x d_model")
+    return mlp(Mlp(d, width, True, False, "silu"))
 
 
 def read_residual_mlp(v: View) -> Part:
     """A gated network as wide as the hidden state, beside the experts (Arctic)."""
     if not v.flag("use_residual"):
-        raise not_derivable("use_residual is false: no published Arctic is without the dense network beside its experts")
+        raise not_derivable("use_residual is false: every published Arctic has a dense network beside its experts")
     d = v.count("hidden_size")
     return mlp(Mlp(d, d, True, False, activation(v)))
