@@ -186,4 +186,4 @@ def build_guide(home: Path, path: Path) -> tuple[list[str], dict[str, str]]:
     from pipeline import render
 
     built = render.build(home, path)
-    return built.pages, built.failed
+    return [page.slug for page in built.built], {page.slug: page.reason for page in built.failed}
