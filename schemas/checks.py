@@ -49,7 +49,8 @@ def failures(con: DuckDBPyConnection) -> list[Failure]:
 
 def _broken(con: DuckDBPyConnection, rule: Rule) -> Failure | None:
     found = con.execute(
-        f"WITH broken(label) AS ({rule.query}) SELECT count(*), (SELECT list(label) FROM (FROM broken LIMIT {EXAMPLES})) FROM broken"
+        f"WITH broken(label) AS ({rule.query})"
+        f" SELECT count(*), (SELECT list(label) FROM (FROM broken LIMIT {EXAMPLES})) FROM broken"
     ).fetchone()
     if found is None or found[0] == 0:
         return None
@@ -185,7 +186,8 @@ def _fold_rule(column: str, fold: str, table: str, nothing: str = "") -> Rule:
     query = (
         f"SELECT d.design_id || ': {column} is ' || coalesce(d.{column}::VARCHAR, 'null') || ', {table} give ' ||"
         f" coalesce(f.folded::VARCHAR, 'null')"
-        f" FROM designs d LEFT JOIN (SELECT design_id, {fold} AS folded FROM {table} GROUP BY design_id) f USING (design_id)"
+        f" FROM designs d LEFT JOIN (SELECT design_id, {fold} AS folded FROM {table} GROUP BY design_id) f"
+        f" USING (design_id)"
         f" WHERE (d.{column} IS NULL) <> (f.folded IS NULL) OR abs(d.{column} - f.folded) > 1e-9 * abs(f.folded)"
     )
     if column.startswith("params"):  # whole numbers agree exactly
@@ -231,7 +233,8 @@ def _states() -> Iterator[Rule]:
         "designs",
         "cross_kv_bytes_per_source_token equals the sum over states, null where there is none",
         "SELECT design_id FROM designs LEFT JOIN (SELECT design_id, sum(repeats * elements * "
-        f"{_WIDTH} / stride) AS folded FROM states WHERE kind = '{StateKind.CROSS}' GROUP BY design_id) USING (design_id)"
+        f"{_WIDTH} / stride) AS folded FROM states WHERE kind = '{StateKind.CROSS}' GROUP BY design_id)"
+        " USING (design_id)"
         " WHERE cross_kv_bytes_per_source_token IS DISTINCT FROM folded",
     )
     yield _design_rule(
@@ -249,7 +252,8 @@ def _shape() -> Iterator[Rule]:
     yield Rule(
         "layers",
         "the layers of a design are numbered from 0 to n_layers - 1, none left out",
-        "SELECT design_id || ': ' || n || ' of ' || n_layers FROM designs JOIN (SELECT design_id, count(DISTINCT index) AS n,"
+        "SELECT design_id || ': ' || n || ' of ' || n_layers FROM designs JOIN"
+        " (SELECT design_id, count(DISTINCT index) AS n,"
         " max(index) AS top, min(index) AS bottom FROM (SELECT design_id, first_index + k * stride AS index"
         " FROM layers, range(repeats) AS steps(k)) GROUP BY design_id) USING (design_id)"
         " WHERE n <> n_layers OR top <> n_layers - 1 OR bottom <> 0",
@@ -259,8 +263,8 @@ def _shape() -> Iterator[Rule]:
 def _manifest() -> Iterator[Rule]:
     for table in CONTENT:
         query = (
-            f"SELECT coalesce((SELECT rows FROM snapshot WHERE name = '{table.name}')::VARCHAR, 'none') || ' in the manifest, '"
-            f" || count(*) || ' in the table' FROM {table.name}"
+            f"SELECT coalesce((SELECT rows FROM snapshot WHERE name = '{table.name}')::VARCHAR, 'none')"
+            f" || ' in the manifest, ' || count(*) || ' in the table' FROM {table.name}"
             f" HAVING count(*) IS DISTINCT FROM (SELECT rows FROM snapshot WHERE name = '{table.name}')"
         )
         yield Rule("snapshot", f"the manifest knows every row of {table.name}", query)

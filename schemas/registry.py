@@ -24,7 +24,7 @@ from schemas.vocabulary import (
 
 
 class Table(NamedTuple):
-    """One table. Rows are stored in the order of `key`, which is unique; `least_rows` is what a real snapshot must have."""
+    """One table. Rows are stored in the order of `key`, which is unique; a snapshot has `least_rows` or more."""
 
     name: str
     meaning: str
@@ -46,9 +46,13 @@ _BY_NAME = {f.name: f for f in FINGERPRINT}
 _REPO = _must(_BY_NAME["repo_id"])
 _CONFIG_ID = word("config_id", "SHA-256 of the raw bytes of the config, in hex.", nullable=False)
 _DESIGN_ID = _must(_BY_NAME["design_id"])
-_RUN = Field("run", "int", "Run of equal layers, counted from 0; -1 for the ends of the model.", None, False, -1)
+_RUN = Field(
+    "run", "int", "Run of equal layers, counted from 0; -1 for the ends of the model.", nullable=False, least=-1
+)
 _SLOT = _must(count("slot", "Place in the run's unit of layers.", "position"))
-_REPEATS = Field("repeats", "int", "How many layers of the model this row stands for.", "layers", False, 1)
+_REPEATS = Field(
+    "repeats", "int", "How many layers of the model this row stands for.", "layers", nullable=False, least=1
+)
 _PART = word("part", "Kind of the part the row belongs to.", nullable=False)
 
 MODELS = Table(
@@ -95,13 +99,13 @@ CONFIGS = Table(
         Field("raw_bytes", "blob", "The config as published, where it is not UTF-8."),
         _must(count("size_bytes", "Length of the config as published.", "bytes")),
         *at_home("configs"),
-        Field("evidence", "evidence", "One entry per value: field, value (as JSON), origin, source.", None, False),
+        Field("evidence", "evidence", "One entry per value: field, value (as JSON), origin, source.", nullable=False),
         Field(
             "unread",
             "texts",
             "Keys of the config that nothing read and that are not known to be irrelevant.",
             None,
-            False,
+            nullable=False,
         ),
     ),
     least_rows=1,
@@ -117,7 +121,7 @@ DESIGNS = Table(
 
 LAYERS = Table(
     "layers",
-    "One row per mixer of each distinct layer of a design; layer indices are first_index + k x stride, k from 0 to repeats - 1.",
+    "One row per mixer of each distinct layer of a design; indices are first_index + k x stride, k < repeats.",
     ("design_id", "run", "slot", "mixer_slot"),
     (
         _DESIGN_ID,
@@ -131,8 +135,8 @@ LAYERS = Table(
             "int",
             "Distance between the layers this row stands for: the length of the run's unit.",
             "layers",
-            False,
-            1,
+            nullable=False,
+            least=1,
         ),
         word("mixer", "How the layer mixes tokens.", Mixer, nullable=False),
         _BY_NAME["attention_kind"]._replace(nullable=True, among=AttentionKind),
@@ -163,7 +167,7 @@ LAYERS = Table(
 
 PARAMETERS = Table(
     "parameters",
-    "One row per distinct weight of a design. params_total is the sum of repeats x stored x elements, without mtp, towers, buffers.",
+    "One row per distinct weight of a design. params_total sums repeats x stored x elements, without those apart.",
     ("design_id", "run", "slot", "ordinal"),
     (
         _DESIGN_ID,
@@ -173,19 +177,19 @@ PARAMETERS = Table(
         _PART,
         word("name", "Name in the checkpoint, with {i} for the layer's index and {e} for an expert's.", nullable=False),
         _REPEATS,
-        Field("shape", "ints", "Shape of one copy; empty for a scalar.", "elements", False),
+        Field("shape", "ints", "Shape of one copy; empty for a scalar.", "elements", nullable=False),
         _must(count("stored", "Copies the checkpoint stores.", "copies")),
         _must(count("touched", "Copies (or times) one token uses it.", "copies")),
         word("role", "What one token does with it.", Role, nullable=False),
         word("component", "What it belongs to.", Component, nullable=False),
-        Field("elements", "int", "Numbers in one copy: the product of the shape.", "elements", False, 0),
+        Field("elements", "int", "Numbers in one copy: the product of the shape.", "elements", nullable=False, least=0),
     ),
     least_rows=1,
 )
 
 STATES = Table(
     "states",
-    "One row per distinct thing a design keeps of a sequence: `elements` per `stride` tokens, for at most `window` tokens.",
+    "One row per distinct state of a sequence: `elements` per `stride` tokens, for at most `window` tokens.",
     ("design_id", "run", "slot", "ordinal"),
     (
         _DESIGN_ID,
@@ -280,16 +284,16 @@ MEASUREMENTS = Table(
         word("experiment", "Name of the experiment.", nullable=False),
         word("subject", "What it was run on.", nullable=False),
         word("quantity", "What was measured.", nullable=False),
-        Field("value", "real", "The measured value.", None, False),
+        Field("value", "real", "The measured value.", nullable=False),
         word("unit", "Unit of the value.", nullable=False),
         word("conditions", "Machine, versions and settings that matter."),
-        Field("measured_on", "date", "Day of the measurement.", None, False),
+        Field("measured_on", "date", "Day of the measurement.", nullable=False),
     ),
 )
 
 SNAPSHOT = Table(
     "snapshot",
-    "The manifest: one row per table, and the row `snapshot` for the whole. Written last: without it the file is not complete.",
+    "The manifest: one row per table, and the row `snapshot` for the whole. Written last: it completes the file.",
     ("name",),
     (
         word("name", "Table, or `snapshot` for the whole.", nullable=False),
@@ -308,7 +312,8 @@ SNAPSHOT = Table(
 )
 
 CONTENT: tuple[Table, ...] = (
-    MODELS, CONFIGS, DESIGNS, LAYERS, PARAMETERS, STATES, REFUSALS, FEATURES, REPORTED, CHECKS, DISAGREEMENTS, MEASUREMENTS,
+    MODELS, CONFIGS, DESIGNS, LAYERS, PARAMETERS, STATES,
+    REFUSALS, FEATURES, REPORTED, CHECKS, DISAGREEMENTS, MEASUREMENTS,
 )  # fmt: skip
 """What a snapshot says; two snapshots with equal digests of these are equal."""
 

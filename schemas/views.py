@@ -65,8 +65,9 @@ MEANINGS = {
     "evidence": "One row per model and value: where the value comes from.",
     "layers_expanded": "One row per mixer of every layer of a design; the table layers without run lengths.",
     "kv_bytes": (
-        "kv_bytes(model, context, bytes_per_element): bytes of cache and state one sequence of that many tokens holds, windows,"
-        " strides, index caches and constant states included; null for an encoder or an unknown model."
+        "kv_bytes(model, context, bytes_per_element): bytes of cache and state that one sequence of"
+        " that many tokens holds, windows, strides, index caches and constant states"
+        " included; null for an encoder or an unknown model."
     ),
 }
 

@@ -179,7 +179,7 @@ def test_a_class_without_a_head_ties_nothing() -> None:
 
 
 def test_local_layers_of_gpt_neo_are_windows() -> None:
-    """Half of the layers look back window_size tokens: 12 layers x 2 x 2048 x 2 bytes grow, the other 12 are bounded."""
+    """Half of the layers look back window_size tokens: 12 layers x 2 x 2048 x 2 bytes grow, 12 are bounded."""
     row = found({"model_type": "gpt_neo"})
     assert (row.kv_bytes_per_token, row.sliding_window) == (12 * 2 * 2048 * 2, 256)
     assert row.kv_bytes_4k == 12 * 2 * 2048 * 2 * (4096 + 256)

@@ -35,7 +35,7 @@ def pattern_letters(c: Config) -> Words:
     stated = c.opt_count("num_hidden_layers")
     if stated not in (None, len(blocks)) and pattern is None and c.raw.get("layers_block_type") is None:  # pyright: ignore[reportUnknownArgumentType]
         raise contradiction(f"{stated} layers are stated, but no pattern says what stands in them")
-    unknown = [b for b in blocks if b not in BLOCKS]  # pyright: ignore[reportUnknownVariableType]
+    unknown = [b for b in blocks if not isinstance(b, str) or b not in BLOCKS]  # pyright: ignore[reportUnknownVariableType]
     if unknown:
         raise bad_value("hybrid_override_pattern", unknown[0], "one of " + ", ".join(BLOCKS))
     return tuple(BLOCKS[b] for b in blocks)  # pyright: ignore[reportUnknownVariableType]

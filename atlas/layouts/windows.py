@@ -57,9 +57,10 @@ def llama4(c: Config) -> Words:
     An entry of `no_rope_layers` is 1 where RoPE is used. An empty list counts as none, as the class treats it.
     """
     n = n_layers(c)
-    ropes = c.opt("no_rope_layers") or _every(c, n, c.count("no_rope_layer_interval"))
+    stated = bool(c.opt("no_rope_layers"))
+    ropes: list[Any] = c.items("no_rope_layers") if stated else _every(c, n, c.count("no_rope_layer_interval"))
     chunked = c.opt_count("attention_chunk_size") is not None
-    types = c.opt("layer_types") or c.derived(
+    types: list[Any] = c.items("layer_types") if c.opt("layer_types") else c.derived(
         "layer_types",
         ["chunked_attention" if r and chunked else "full_attention" for r in ropes],
         "chunked where the layer uses RoPE and a chunk size is stated, else full",
