@@ -7,6 +7,7 @@ from collections.abc import Callable
 from atlas.config import Config
 from atlas.layouts import (
     blocks,
+    by_layer,
     common,
     compressed,
     experts,
@@ -80,7 +81,7 @@ FFN_LAYOUTS: dict[str, Layout] = {
 }
 MIXER_LAYOUTS |= listed.MIXER_LAYOUTS | loops.LOOPED
 FFN_LAYOUTS |= listed.FFN_LAYOUTS | loops.FFN_LAYOUTS
-MIXER_LAYOUTS |= shared_caches.LAYOUTS | zamba.LAYOUTS
-FFN_LAYOUTS |= shared_caches.FFN_LAYOUTS
+MIXER_LAYOUTS |= shared_caches.LAYOUTS | zamba.LAYOUTS | by_layer.LAYOUTS
+FFN_LAYOUTS |= shared_caches.FFN_LAYOUTS | by_layer.FFN_LAYOUTS
 MIXER_LAYOUTS |= stacks.MIXER_LAYOUTS
 FFN_LAYOUTS |= stacks.FFN_LAYOUTS

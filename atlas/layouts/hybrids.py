@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from atlas.config import Config
 from atlas.layouts.common import MAX_LAYERS, Words, listed, n_layers
 from atlas.refusal import bad_value, contradiction
@@ -31,11 +33,11 @@ def pattern_letters(c: Config) -> Words:
     pattern = c.opt("hybrid_override_pattern") if c.raw.get("layers_block_type") is None else None
     blocks = c.need("layers_block_type") if pattern is None else pattern
     if not isinstance(blocks, list | str) or not 0 < len(blocks) <= MAX_LAYERS:  # pyright: ignore[reportUnknownArgumentType]
-        raise bad_value("hybrid_override_pattern", blocks, "one letter or word per layer")
+        raise bad_value("hybrid_override_pattern", blocks, "one letter or word per layer")  # pyright: ignore[reportUnknownArgumentType]
     stated = c.opt_count("num_hidden_layers")
     if stated not in (None, len(blocks)) and pattern is None and c.raw.get("layers_block_type") is None:  # pyright: ignore[reportUnknownArgumentType]
         raise contradiction(f"{stated} layers are stated, but no pattern says what stands in them")
-    unknown = [b for b in blocks if not isinstance(b, str) or b not in BLOCKS]  # pyright: ignore[reportUnknownVariableType]
+    unknown: list[Any] = [b for b in blocks if not isinstance(b, str) or b not in BLOCKS]  # pyright: ignore[reportUnknownVariableType]
     if unknown:
         raise bad_value("hybrid_override_pattern", unknown[0], "one of " + ", ".join(BLOCKS))
     return tuple(BLOCKS[b] for b in blocks)  # pyright: ignore[reportUnknownVariableType]

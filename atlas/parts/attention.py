@@ -98,7 +98,7 @@ def head_dim(v: View, d: int, heads: int) -> int:
     stated = v.opt_count("head_dim")
     if stated is not None:
         return stated
-    if d % heads and not v.opt("head_dim_floors"):
+    if d < heads or (d % heads and not v.opt("head_dim_floors")):
         raise contradiction(f"hidden_size {d} is not a multiple of {heads} heads and no head_dim is stated")
     return v.derived("head_dim", d // heads, f"hidden_size / num_attention_heads = {d} / {heads}")
 
