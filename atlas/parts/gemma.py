@@ -36,7 +36,7 @@ def read_attention(v: View) -> Part:
     made = gqa(
         Gqa(
             v.count("hidden_size"), v.count("num_attention_heads"), kv, width, width, v.flag("qkv_bias"), v.flag("o_bias"), "head",
-            mixer=mixer, window=window, position="rope", rotary_dim=_rotated(v, width, mixer), shared_from=source,
+            mixer=mixer, window=window, position="rope", rotary_dim=rotated(v, width, mixer), shared_from=source,
         )  # fmt: skip
     )
     return _without_v(made) if window is None and v.opt("attention_k_eq_v") is True else made
@@ -49,7 +49,7 @@ def _without_v(p: Part) -> Part:
     return part("attention.gqa_values_from_keys", kept, p.states, p.reads, p.info)
 
 
-def _rotated(v: View, width: int, mixer: str) -> int:
+def rotated(v: View, width: int, mixer: str) -> int:
     """Dimensions that RoPE turns: the share that rope_parameters states for this kind of layer, else all."""
     table = v.opt("rope_parameters")
     own = table.get(mixer) if isinstance(table, dict) else None  # pyright: ignore[reportUnknownVariableType,reportUnknownMemberType]
