@@ -66,7 +66,7 @@ def digests(content: Tables) -> dict[str, tuple[int, str]]:
 
 
 def write(path: Path, content: Tables, origin: Origin, digests: Mapping[str, tuple[int, str]]) -> str:
-    """Write a new file at `path` from tables as `ordered` makes them; return the digest of its manifest, which completes it."""
+    """Write a new file at `path` from tables as `ordered` makes them; return the digest of its manifest."""
     whole = manifest_digest(origin, digests)
     with duckdb.connect(config={"memory_limit": MEMORY, "threads": 2, "temp_directory": ""}) as con:
         con.execute(f"ATTACH {quoted(str(path))} AS snapshot_file (STORAGE_VERSION '{STORAGE_VERSION}')")
@@ -93,7 +93,7 @@ def _define(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def _manifest(origin: Origin, digests: Mapping[str, tuple[int, str]], whole: str) -> pl.DataFrame:
-    entries = [(name, rows, value, *[None] * 6) for name, (rows, value) in digests.items()]
+    entries: list[tuple[object, ...]] = [(name, rows, value, *[None] * 6) for name, (rows, value) in digests.items()]
     about = (origin.snapshot_id, origin.source, origin.schema_version, origin.code_version, origin.previous_id)
     entries.append((WHOLE, origin.listed, whole, *about, origin.previous_digest))
     return pl.DataFrame(entries, schema=dict(tables.polars_schema(SNAPSHOT)), orient="row").sort("name")
@@ -120,6 +120,7 @@ def stored(con: duckdb.DuckDBPyConnection, table: Table) -> Iterator[pl.DataFram
     )
     for start in range(0, rows, digest.SLICE):
         relation = con.sql(
-            f"SELECT {values} FROM {table.name} WHERE rowid >= {start} AND rowid < {start + digest.SLICE} ORDER BY rowid"
+            f"SELECT {values} FROM {table.name}"
+            f" WHERE rowid >= {start} AND rowid < {start + digest.SLICE} ORDER BY rowid"
         )
         yield digest.as_stored(table, pl.DataFrame(relation))

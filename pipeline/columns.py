@@ -83,7 +83,7 @@ def _items(items: list[Any], kind: Any) -> pl.Series:
 
 
 def utf8(value: Any) -> Any:
-    """The value with every lone surrogate written as an escape such as \\ud800."""
+    r"""The value with every lone surrogate written as an escape such as \ud800."""
     match value:
         case str():
             return value.encode("utf-8", "backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""From what a refresh found to the tables of a snapshot: each distinct text is derived once, each distinct design tabulated once.
+"""From what a refresh found to the tables of a snapshot: each text is derived once, each design tabulated once.
 
 Rows gather in columns and become frames a few thousand at a time, so memory grows with what is new and not with what
 is repeated.
@@ -47,28 +47,20 @@ _of_design = itemgetter(*map(_FIELDS.index, _DESIGN_FIELDS))
 
 
 class Found(Protocol):
-    """One repository as a refresh found it; `pipeline.crawl.Crawled` is one.
+    """One repository as a refresh found it; `pipeline.crawled.Crawled` is one.
 
     `raw` is its config, or None where none was ever read; `as_of` the day that config was last seen to be current;
     `listing` what the Hub says of it, by the names in `LISTING`.
     """
 
-    @property
-    def repo_id(self) -> str: ...
-    @property
-    def outcome(self) -> str: ...
-    @property
-    def revision(self) -> str | None: ...
-    @property
-    def raw(self) -> bytes | None: ...
-    @property
-    def listing(self) -> Mapping[str, Any]: ...
-    @property
-    def as_of(self) -> dt.date | None: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def detail(self) -> str | None: ...
+    repo_id: str
+    outcome: str
+    revision: str | None
+    raw: bytes | None
+    listing: Mapping[str, Any]
+    as_of: dt.date | None
+    source: str
+    detail: str | None
 
 
 class Input(msgspec.Struct, frozen=True):
@@ -90,7 +82,7 @@ def tables(
     extra: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     tick: Callable[[], object] | None = None,
 ) -> dict[str, pl.DataFrame]:
-    """The tables of a snapshot. The same repository found twice is one row: give the catalogue's models before the crawled ones.
+    """The tables of a snapshot. A repository found twice is one row: give the catalogue's models before crawled ones.
 
     `extra` holds rows of reported, checks, disagreements and measurements; `tick` is called once per repository.
 

@@ -1,4 +1,4 @@
-"""Prints rows of a query as a table, JSON, CSV or Markdown, a chunk at a time; strangers' text is made harmless for each.
+"""Prints rows of a query as a table, JSON, CSV or Markdown, chunk by chunk, strangers' text made harmless.
 
 Every printer takes the columns as (name, type), chunks of rows, and where to write; it returns the number of rows.
 """
@@ -115,10 +115,8 @@ def jsonable(value: object) -> Any:
             return [jsonable(v) for v in value]
         case bytes() | bytearray():
             return bytes(value).hex()
-        case dt.datetime() | dt.date() | dt.time():
-            return value.isoformat()
         case _:
-            return str(value)
+            return value.isoformat() if isinstance(value, (dt.date, dt.time)) else str(value)
 
 
 def csv_rows(columns: Columns, chunks: Chunks, write: Write) -> int:

@@ -26,13 +26,16 @@ GRACE_SECONDS = 0.5
 """DuckDB stops a query at its time limit by itself; what does not stop is killed this much later."""
 
 _CHUNK = 1 << 16
-_START = "import sys, json; sys.path[:] = json.loads(sys.argv[1]); from pipeline.query_child import main; main(json.loads(sys.argv[2]))"
+_START = (
+    "import sys, json; sys.path[:] = json.loads(sys.argv[1]);"
+    " from pipeline.query_child import main; main(json.loads(sys.argv[2]))"
+)
 
 
 def run(
     database: Path, sql: str, write: Callable[[bytes], object], *, form: Format = "table", timeout: float = 30.0
 ) -> str:
-    """Run `sql` and pass what it prints (UTF-8) to `write` as it comes; return a note for people, such as the number of rows.
+    """Run `sql` and pass what it prints (UTF-8) to `write` as it comes; return a note for people.
 
     Raises:
         QueryRefused: it is not one SELECT or EXPLAIN, DuckDB does not accept it, or it took too much time or memory.
@@ -62,7 +65,8 @@ def run(
 
 def _pass_on(child: subprocess.Popen[bytes], write: Callable[[bytes], object], deadline: float) -> bytes | None:
     """Copy the child's output until it ends; return what it said on stderr, or None where it ran out of time."""
-    assert child.stdout and child.stderr  # noqa: S101 - both are pipes
+    assert child.stdout is not None  # noqa: S101 - a pipe
+    assert child.stderr is not None  # noqa: S101 - a pipe
     out, err = child.stdout.fileno(), child.stderr.fileno()
     said, open_ends = bytearray(), {out, err}
     while open_ends:

@@ -1,10 +1,11 @@
-"""The process in which a user's SQL runs: limits first, then DuckDB locked down, then one statement, printed as it comes.
+"""The process in which a user's SQL runs: limits first, then DuckDB locked down, then one statement.
 
 Started by `pipeline/query.py` alone. It says how it ended as one JSON object on stderr.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -30,7 +31,8 @@ _EXPLAIN = re.compile(r"(?is)(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*explain\b(?:\s+an
 def main(order: dict[str, Any]) -> None:
     """Obey one order: database, sql, form, timeout (s), memory_mib."""
     _limit(order["timeout"], order["memory_mib"])
-    sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", newline="")  # pyright: ignore[reportAttributeAccessIssue]
+    assert isinstance(sys.stdout, io.TextIOWrapper)  # noqa: S101 - a pipe
+    sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", newline="")
     try:
         told = {"note": _run(order)}
     except (duckdb.Error, _Refused, MemoryError, RecursionError) as error:
@@ -61,7 +63,7 @@ def _limit(timeout: float, memory_mib: int) -> None:
 
 
 def _run(order: dict[str, Any]) -> str:
-    settings = {
+    settings: dict[str, str | bool | int | float | list[str]] = {
         "enable_external_access": "false",
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",

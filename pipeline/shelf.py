@@ -1,4 +1,4 @@
-"""The folder of snapshots and its index: which exist, which is latest, which are retracted, and whether a file is the one it was.
+"""The folder of snapshots and its index: which exist, which is latest, and whether a file is the one it was.
 
 `index.json` is the authority: a file that is not in it was never published. Every snapshot's size and SHA-256 stand
 there, so a damaged, truncated or swapped file is noticed before anything reads it.

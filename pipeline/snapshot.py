@@ -149,7 +149,7 @@ def _opened(path: Path) -> tuple[Origin, dict[str, tuple[int, str]], str]:
 
 
 def proven(path: Path) -> Entry:
-    """The entry of a file that proves itself: complete, named as it says, and every digest that of its rows. Raises `Corrupt`."""
+    """The entry of a file that proves itself: complete, named as it says, its rows unchanged. Raises `Corrupt`."""
     origin, tables, manifest = _opened(path)
     if origin.snapshot_id != path.stem:
         raise Corrupt(f"{path} says it is {origin.snapshot_id}: it was swapped or renamed")

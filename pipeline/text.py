@@ -1,4 +1,4 @@
-"""Hostile text made harmless: names, tags and config values come from strangers and go to terminals, Markdown and spreadsheets.
+"""Hostile text made harmless: names and values of strangers go to terminals, Markdown and spreadsheets.
 
 Each function says where its result is safe. None of them is reversible, and none is needed where data stays data (the
 snapshot, JSON).
@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"[+-]?\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?")
 
 
 def terminal(text: str) -> str:
-    """One line without control, zero-width or bidirectional characters: each becomes a visible `\\x1b`-like escape."""
+    r"""One line without control, zero-width or bidirectional characters: each becomes a visible `\x1b`-like escape."""
     return _INVISIBLE.sub(_visible, text)
 
 
@@ -39,7 +39,7 @@ def _visible(found: re.Match[str]) -> str:
 
 
 def markdown(text: str) -> str:
-    """Inline Markdown that renders as exactly this text: no link, image, HTML, code, emphasis, table cell or template in it."""
+    """Inline Markdown that renders as exactly this text: no link, HTML, code, emphasis, cell or template."""
     quiet = terminal(text).strip().replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     escaped = _MARKDOWN.sub(r"\\\g<0>", quiet)
     unlinked = _AUTOLINK.sub(lambda m: f"&#{ord(m.group()[0])};{m.group()[1:]}", escaped)

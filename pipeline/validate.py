@@ -1,4 +1,4 @@
-"""Judges a finished snapshot from the file itself: table models, rules across tables, and the digests of what is stored."""
+"""Judges a finished snapshot from the file itself: table models, rules across tables, digests."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def markdown() -> str:
             "<!-- Generated from schemas/; do not edit. -->",
             "# Data dictionary",
             "",
-            f"Schema version {SCHEMA_VERSION}. Null means that a quantity does not apply; 0 means that there is known to be none.",
+            f"Schema version {SCHEMA_VERSION}. Null: the quantity does not apply. 0: there is known to be none.",
             "Bytes are at 2 bytes an element unless a column says otherwise.",
             *_view("fingerprints", FINGERPRINT),
             *_text("evidence", (f.name for f in EVIDENCE)),

@@ -22,7 +22,7 @@ from schemas.vocabulary import (
 )
 
 Kind = Literal["text", "int", "real", "flag", "date", "time", "blob", "texts", "ints", "counts", "words", "evidence"]
-"""`texts` and `ints` are lists; `counts` maps text to int, `words` text to text; `evidence` is a list of (field, value, origin, source)."""
+"""`texts`, `ints`: lists; `counts` maps text to int, `words` text to text; `evidence`: see registry.EVIDENCE."""
 
 Home = Literal["models", "configs", "designs", "refusals", "checks"]
 
@@ -68,7 +68,9 @@ def _share(component: Component) -> Field:
 COMPONENT_MEANINGS: dict[Component, str] = {
     Component.EMBEDDING: "token table, learned positions, token types, per-layer embeddings with their projections",
     Component.UNEMBEDDING: "output head; 0 when it is tied to the token table",
-    Component.ATTENTION: "attention projections and biases, Q/K norms, sinks, MLA projections and latent norms, sparse-attention indexers",
+    Component.ATTENTION: (
+        "projections and biases of attention, Q/K norms, sinks, MLA with its latent norms, sparse-attention indexers"
+    ),
     Component.RECURRENT: "SSM, linear attention and short convolutions, with their gated norms",
     Component.FFN_DENSE: "dense feed-forward networks",
     Component.EXPERTS_ROUTED: "routed experts, all of them, with their biases",

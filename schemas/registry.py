@@ -297,9 +297,7 @@ SNAPSHOT = Table(
     ("name",),
     (
         word("name", "Table, or `snapshot` for the whole.", nullable=False),
-        Field(
-            "rows", "int", "Rows of the table; for the whole, repositories that the refresh listed.", "rows", False, 0
-        ),
+        Field("rows", "int", "Rows of the table; for the whole, repositories found.", "rows", nullable=False, least=0),
         word("digest", "SHA-256 over the ordered rows of the table; for the whole, over the manifest.", nullable=False),
         word("snapshot_id", "Identity of the snapshot: its date, and .2, .3, ... for later ones of a day."),
         word("source", "What was refreshed: catalogue, hub or a folder."),

@@ -95,7 +95,12 @@ def checks(field: Field) -> list[pa.Check]:
 
 def _check(says: str, holds: Callable[[pl.Expr], pl.Expr]) -> pa.Check:
     """A check under its own words: pandera's ready-made ones name themselves in code."""
-    return pa.Check(lambda data: data.lazyframe.select(holds(pl.col(data.key))), name=says)
+
+    def check(data: pa.PolarsData) -> pl.LazyFrame:
+        column = holds(pl.col(data.key or "*"))
+        return data.lazyframe.select(column)  # pyright: ignore[reportUnknownMemberType] - polars names numpy
+
+    return pa.Check(check, name=says)
 
 
 def ddl(table: Table) -> str:

@@ -1,4 +1,4 @@
-"""The version of the contract. Adding is a minor step; renaming or redefining a column is a major one, with a line here."""
+"""The version of the contract. Additions are minor; renaming or redefining a column is major. Each has a line here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tiny atlas written by hand: two designs whose every number is counted on paper, one refused config, one gated repository.
+"""A tiny atlas written by hand: two designs counted on paper, one refused config, one gated repository.
 
 Design `aaaa`, two layers of width 4, 10 tokens, untied. Ends: 10x4 + 4 + 10x4 = 84. Each layer: qkv 8x4 = 32, o 4x4 =
 16, up 8x4 = 32, down 4x8 = 32, together 112. Total 84 + 2 x 112 = 308; without the table and the norm 264 multiply.
@@ -22,6 +22,7 @@ from schemas.registry import TABLES
 from schemas.tables import polars_schema
 
 DAY = dt.date(2026, 11, 29)
+CREATED = dt.datetime.fromisoformat("2026-01-02T03:04:05")
 RAW_A, RAW_A2, RAW_B = '{"model_type": "llama", "n": 1}', '{"model_type": "llama", "n": 2}', '{"model_type": "mamba2"}'
 RAW_BAD = b"\xff\xfe not json"
 
@@ -114,18 +115,20 @@ def _state(design: str, slot: int, kind: str, elements: int, stride: int, **more
     return {**place, "kind": kind, "elements": elements, "stride": stride, **more}
 
 
+_A_PARAMS = {"embedding": 40, "norm": 4, "unembedding": 40, "attention": 96, "ffn_dense": 128}
 _A_CACHE = {
-    "kv_bytes_per_token": 8.0, "kv_bytes_per_token_first": 16.0, "index_bytes_per_token": 0.0, "state_bytes_constant": 0,
-    "kv_bytes_4k": 40_960, "kv_bytes_32k": 270_336, "kv_bytes_128k": 1_056_768, "kv_bytes_1m": 8_396_800,
+    "kv_bytes_per_token": 8.0, "kv_bytes_per_token_first": 16.0, "index_bytes_per_token": 0.0,
+    "state_bytes_constant": 0, "kv_bytes_4k": 40_960, "kv_bytes_32k": 270_336,
+    "kv_bytes_128k": 1_056_768, "kv_bytes_1m": 8_396_800,
 }  # fmt: skip
 _B_CACHE = {
-    "kv_bytes_per_token": 0.0, "kv_bytes_per_token_first": 0.0, "index_bytes_per_token": 0.0, "state_bytes_constant": 24,
-    "kv_bytes_4k": 24, "kv_bytes_32k": 24, "kv_bytes_128k": 24, "kv_bytes_1m": 24,
+    "kv_bytes_per_token": 0.0, "kv_bytes_per_token_first": 0.0, "index_bytes_per_token": 0.0,
+    "state_bytes_constant": 24, "kv_bytes_4k": 24, "kv_bytes_32k": 24, "kv_bytes_128k": 24, "kv_bytes_1m": 24,
 }  # fmt: skip
 
 _ROWS: dict[str, list[dict[str, Any]]] = {
     "models": [
-        _model("org/A-8B", A, downloads=100, created_at=dt.datetime(2026, 1, 2, 3, 4, 5), tags=["a", "b"]),
+        _model("org/A-8B", A, downloads=100, created_at=CREATED, tags=["a", "b"]),
         _model("org/A-8B-Instruct", A2),
         _model("org/Bamba", B, hub_params_by_dtype=[{"key": "BF16", "value": 56}], hub_params_total=56),
         _model("other/bad", BAD, "malformed"),
@@ -135,10 +138,11 @@ _ROWS: dict[str, list[dict[str, Any]]] = {
         _config(RAW_A, "aaaa", rope_theta=10_000.0, max_context=4_096),
         _config(RAW_A2, "aaaa", rope_theta=500_000.0, max_context=131_072),
         _config(RAW_B, "bbbb", model_type="mamba2"),
-        {"config_id": BAD, "raw_bytes": RAW_BAD, "size_bytes": len(RAW_BAD), "verdict": "refused", "evidence": [], "unread": []},
+        {"config_id": BAD, "raw_bytes": RAW_BAD, "size_bytes": len(RAW_BAD), "verdict": "refused"}
+        | {"evidence": [], "unread": []},
     ],
     "designs": [
-        _design("aaaa", 2, 308, 264, {"embedding": 40, "norm": 4, "unembedding": 40, "attention": 96, "ffn_dense": 128}, **_A_CACHE),
+        _design("aaaa", 2, 308, 264, _A_PARAMS, **_A_CACHE),
         _design("bbbb", 1, 56, 16, {"embedding": 40, "recurrent": 16}, **_B_CACHE),
     ],
     "layers": [
@@ -162,10 +166,10 @@ _ROWS: dict[str, list[dict[str, Any]]] = {
     ],
     "refusals": [{"config_id": BAD, "kind": "not_json", "reason": "not JSON: 'utf-8' codec can't decode byte 0xff"}],
     "features": [{"config_id": A, "feature": "gqa"}, {"config_id": A2, "feature": "gqa"}],
-    "reported": [{"repo_id": "org/A-8B", "fact": "parameters", "value": "308", "unit": "weights", "citation": "Paper, table 1"}],
+    "reported": [{"repo_id": "org/A-8B", "fact": "n", "value": "308", "unit": "weights", "citation": "Paper, table 1"}],
     "checks": [{"repo_id": "org/Bamba", "kind": "safetensors_total", "expected": 56, "derived": 56, "result": "exact"}],
-    "disagreements": [{"repo_id": "org/A-8B", "field": "kv_bytes_128k", "tool": "other 1.0", "theirs": "0", "ours": "1056768"}],
+    "disagreements": [{"repo_id": "org/A-8B", "field": "kv_bytes_128k", "tool": "other 1.0", "theirs": "0"}],
     "measurements": [
-        {"experiment": "decode", "subject": "org/A-8B", "quantity": "latency", "value": 1.5, "unit": "ms", "measured_on": DAY}
+        {"experiment": "x", "subject": "org/A-8B", "quantity": "time", "value": 1.5, "unit": "ms", "measured_on": DAY}
     ],
 }  # fmt: skip

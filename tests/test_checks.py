@@ -15,6 +15,11 @@ from schemas import checks
 from schemas.checks import Rule, rules
 from schemas.registry import TABLES
 
+REFUSED_OR_DESIGN = "a config is refused with a reason or has a design, never both and never neither"
+EVIDENCE = "a derived config has evidence, whole and of known origin"
+NUMBERED = "the layers of a design are numbered from 0 to n_layers - 1, none left out"
+ENTRY = "{'field': 'a', 'value': %s, 'origin': '%s', 'source': 'x'}"
+
 EXPLICIT = {
     "the raw text has the digest and length the row says": "UPDATE configs SET raw = raw || ' ' WHERE raw IS NOT NULL",
     "a config is refused with a reason or has a design, never both and never neither": "DELETE FROM refusals",
@@ -106,19 +111,19 @@ def test_a_mutant_breaks_the_rule(con: duckdb.DuckDBPyConnection, rule: Rule) ->
         ("rows are unique and ordered by repo_id", "UPDATE models SET repo_id = 'zzz' WHERE repo_id = 'org/A-8B'"),
         ("params_mtp equals the sum over parameters", "UPDATE parameters SET component = 'mtp' WHERE name = 'qkv'"),
         ("params_active equals the sum over parameters", "UPDATE parameters SET touched = 0 WHERE name = 'qkv'"),
-        ("params_active_compute equals the sum over parameters", "UPDATE parameters SET role = 'lookup' WHERE name = 'up'"),
+        ("params_active_compute equals the sum over parameters", "UPDATE parameters SET role = 'lookup'"),
         ("params_norm equals the sum over parameters", "UPDATE designs SET params_norm = NULL"),
         ("kv_bytes_4k equals the sum over states", 'UPDATE states SET "window" = NULL'),
         ("kv_bytes_4k equals the sum over states", "UPDATE designs SET kv_bytes_4k = NULL"),
         ("kv_bytes_4k equals the sum over states", "DELETE FROM states WHERE design_id = 'bbbb'"),
         ("state_bytes_constant equals the sum over states", "UPDATE states SET width_bytes = 2"),
-        ("a config is refused with a reason or has a design, never both and never neither", "UPDATE configs SET design_id = NULL"),
-        ("a derived config has evidence, whole and of known origin", "UPDATE configs SET evidence = [{'field': 'a', 'value': '1', 'origin': 'guess', 'source': 'x'}]"),
-        ("a derived config has evidence, whole and of known origin", "UPDATE configs SET evidence = [{'field': 'a', 'value': NULL, 'origin': 'explicit', 'source': 'x'}]"),
-        ("the raw text has the digest and length the row says", "UPDATE configs SET raw_bytes = encode('x') WHERE raw IS NULL"),
+        (REFUSED_OR_DESIGN, "UPDATE configs SET design_id = NULL"),
+        (EVIDENCE, f"UPDATE configs SET evidence = [{ENTRY % ('1', 'guess')}]"),
+        (EVIDENCE, f"UPDATE configs SET evidence = [{ENTRY % ('NULL', 'explicit')}]"),
+        ("the raw text has the digest and length the row says", "UPDATE configs SET raw_bytes = encode('x')"),
         ("the raw text has the digest and length the row says", "UPDATE configs SET size_bytes = size_bytes + 1"),
         ("the layers of a design are numbered from 0 to n_layers - 1, none left out", "UPDATE layers SET repeats = 2"),
-        ("the layers of a design are numbered from 0 to n_layers - 1, none left out", "DELETE FROM layers WHERE slot = 0"),
+        (NUMBERED, "DELETE FROM layers WHERE slot = 0"),
         ("the manifest knows every row of models", "DELETE FROM snapshot WHERE name = 'models'"),
         ("every listed repository is a row of models", "DELETE FROM snapshot WHERE name = 'snapshot'"),
     ],

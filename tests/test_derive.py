@@ -16,8 +16,9 @@ DAY = dt.date(2026, 11, 29)
 # two layers of width 8, two heads of 4 sharing one K/V head, feed-forward 16, 10 tokens, untied
 LLAMA = {
     "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 8, "num_hidden_layers": 2,
-    "num_attention_heads": 2, "num_key_value_heads": 1, "intermediate_size": 16, "vocab_size": 10, "rope_theta": 10_000.0,
-    "tie_word_embeddings": False, "hidden_act": "silu", "max_position_embeddings": 64, "torch_dtype": "bfloat16",
+    "num_attention_heads": 2, "num_key_value_heads": 1, "intermediate_size": 16, "vocab_size": 10,
+    "rope_theta": 10_000.0, "tie_word_embeddings": False, "hidden_act": "silu",
+    "max_position_embeddings": 64, "torch_dtype": "bfloat16",
 }  # fmt: skip
 # per layer: q 8x8, k 8x4, v 8x4, o 8x8, three 8x16, two norms of 8; ends: 2 x 10x8 and a norm of 8
 TOTAL = 2 * (64 + 32 + 32 + 64 + 3 * 128 + 16) + 160 + 8
@@ -28,13 +29,13 @@ def raw(**changes: object) -> bytes:
     return json.dumps(LLAMA | changes).encode()
 
 
-def found(repo: str, config: bytes | None, **more: object) -> Input:
+def found(repo: str, config: bytes, **more: object) -> Input:
     """A repository of a folder."""
-    return Input(repo, config, "folder", DAY if config is not None else None, **more)  # pyright: ignore[reportArgumentType]
+    return Input(repo, config, "folder", DAY, **more)  # pyright: ignore[reportArgumentType]
 
 
 def test_a_config_becomes_rows_of_every_table() -> None:
-    """One small model gives a model, a config with its text, a design with hand-counted totals, layers, weights, states."""
+    """One small model gives a model, a config with its text, and a design with hand-counted totals."""
     made = tables([found("a/b", raw())])
     config, design = made["configs"].row(0, named=True), made["designs"].row(0, named=True)
     assert config["config_id"] == hashlib.sha256(raw()).hexdigest()
@@ -74,7 +75,7 @@ BAD: list[tuple[bytes, str, str]] = [
 
 
 def test_every_input_is_a_row_or_a_refusal(tmp_path: Path) -> None:
-    """Bad files are refusals with a kind, outcomes follow from them, nothing is dropped, and the snapshot of it is valid."""
+    """Bad files are refusals with a kind, outcomes follow from them, and the snapshot of it all is valid."""
     made = tables(found(f"bad/{i}", config) for i, (config, _, _) in enumerate(BAD))
     published = snapshot.publish(tmp_path, made, day=DAY, source="folder", listed=len(BAD), code_version="0")
     assert published.entry.models == len(BAD)
@@ -87,7 +88,7 @@ def test_every_input_is_a_row_or_a_refusal(tmp_path: Path) -> None:
 
 
 def test_a_text_that_is_not_utf8_is_kept_as_bytes() -> None:
-    """Nothing of what was published is lost: text as text, other bytes as bytes, too large a file as its digest alone."""
+    """What was published is kept: text as text, other bytes as bytes, too large a file as its digest alone."""
     made = tables([found("a/1", b"\xff\xfe"), found("a/2", b"x" * 6_000_000)])["configs"].sort("size_bytes")
     assert made["raw_bytes"].to_list() == [b"\xff\xfe", None]
     assert made["raw"].to_list() == [None, None]
@@ -111,7 +112,7 @@ def test_a_crawled_config_replaces_the_catalogues(tmp_path: Path) -> None:
 
 
 def test_a_gated_repository_keeps_the_config_it_had() -> None:
-    """Found again without a config, the outcome and listing are new, the config, its day and its source the old ones."""
+    """Found again without a config, outcome and listing are new; config, day and source are the old ones."""
     later = Input("a/b", None, "hub", None, outcome="gated", listing={"downloads": 7, "gated": "manual"})
     model = tables([found("a/b", raw(), revision="e" * 40), later])["models"].row(0, named=True)
     assert (model["outcome"], model["downloads"], model["gated"]) == ("gated", 7, "manual")

@@ -1,4 +1,4 @@
-"""The catalogue's snapshot answers the example queries and gives the figures of the documents this project comes from."""
+"""The catalogue's snapshot answers the example queries and gives the figures of the seeds."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def model(database: Path, repo: str, columns: str) -> dict[str, Any]:
     return row
 
 
-@pytest.mark.parametrize(("title", "sql"), EXAMPLES, ids=[t for t, _ in EXAMPLES])
+@pytest.mark.parametrize(("title", "sql"), EXAMPLES.items(), ids=EXAMPLES)
 def test_every_example_has_an_answer(database: Path, title: str, sql: str) -> None:
     """Each query that --examples shows runs and gives rows (there may be no refusal in the catalogue)."""
     assert rows(database, sql) or title == "Why configs gave no numbers"
@@ -43,7 +43,10 @@ def test_every_example_has_an_answer(database: Path, title: str, sql: str) -> No
 
 def test_llama_3_1_8b(database: Path) -> None:
     """Seed 000: 8,030,261,248 weights, shares 70.2 / 16.7 / 13.1 %, 131,072 bytes a token, 16 GiB at 128K."""
-    columns = "params_total, share_ffn_dense, share_attention, share_embedding + share_unembedding AS ends, kv_bytes_per_token, kv_bytes_128k"
+    columns = (
+        "params_total, share_ffn_dense, share_attention, share_embedding + share_unembedding AS ends,"
+        " kv_bytes_per_token, kv_bytes_128k"
+    )
     found = model(database, "meta-llama/Llama-3.1-8B", columns)
     assert (found["params_total"], found["kv_bytes_per_token"], found["kv_bytes_128k"]) == (
         8_030_261_248,
@@ -83,7 +86,8 @@ def test_training_compute_of_seed_001(database: Path) -> None:
     """Seed 001: 6 x N x tokens from the reported N and tokens, where both are cited."""
     sql = (
         "SELECT repo_id, 6 * n.value::DOUBLE * t.value::DOUBLE AS flops FROM reported n JOIN reported t USING (repo_id)"
-        " WHERE t.fact = 'training_tokens' AND n.fact = CASE WHEN (SELECT is_moe FROM fingerprints f WHERE f.repo_id = n.repo_id)"
+        " WHERE t.fact = 'training_tokens' AND n.fact = CASE WHEN"
+        " (SELECT is_moe FROM fingerprints f WHERE f.repo_id = n.repo_id)"
         " THEN 'params_active' ELSE 'params_total' END"
     )
     found = {row["repo_id"]: float(f"{row['flops']:.1e}") for row in rows(database, sql)}

@@ -41,7 +41,7 @@ def test_a_loose_name_finds_its_model(loose: str, meant: str) -> None:
 @pytest.mark.parametrize("loose", ["gpt-oss", "deepseek v3", "qwen3"])
 def test_an_ambiguous_name_is_listed(loose: str) -> None:
     """Nothing is guessed: the candidates are named and the exit code is 8."""
-    with pytest.raises(NotFound, match="may be any of: .+, .+") as caught:
+    with pytest.raises(NotFound, match=r"may be any of: .+, .+") as caught:
         resolve(loose, IDS)
     assert caught.value.exit_code == 8
 

@@ -67,7 +67,8 @@ def test_json_keeps_maps_dates_and_lists_of_structs(ask: Callable[..., str]) -> 
     """Maps are objects, dates ISO text, evidence a list of objects."""
     (row,) = json.loads(
         ask(
-            "SELECT hub_params_by_dtype, as_of, evidence FROM models JOIN configs USING (config_id) WHERE repo_id = 'org/Bamba'",
+            "SELECT hub_params_by_dtype, as_of, evidence FROM models JOIN configs USING (config_id)"
+            " WHERE repo_id = 'org/Bamba'",
             "json",
         )
     )
@@ -98,8 +99,9 @@ def test_many_rows_stream_through(ask: Callable[..., str]) -> None:
     assert ask("SELECT range AS n FROM range(20000)", "csv").splitlines()[1:] == [str(n) for n in range(20_000)]
 
 
-@pytest.mark.parametrize("sql", ["SELECT 1", "WITH x AS (SELECT 1) FROM x", "FROM models", "VALUES (1)", "DESCRIBE models",
-    "SHOW TABLES", "EXPLAIN SELECT 1", "EXPLAIN ANALYZE SELECT 1", "-- c\n EXPLAIN SELECT 1", "SELECT 1;",
+@pytest.mark.parametrize("sql", ["SELECT 1", "WITH x AS (SELECT 1) FROM x", "FROM models", "VALUES (1)",
+    "DESCRIBE models", "SHOW TABLES", "EXPLAIN SELECT 1", "EXPLAIN ANALYZE SELECT 1",
+    "-- c\n EXPLAIN SELECT 1", "SELECT 1;",
     "SELECT kv_bytes('org/A-8B', 10, 1)"])  # fmt: skip
 def test_questions_are_answered(ask: Callable[..., str], sql: str) -> None:
     """Every form of one SELECT and of EXPLAIN SELECT runs."""
@@ -110,11 +112,15 @@ def test_questions_are_answered(ask: Callable[..., str], sql: str) -> None:
     "sql",
     [
         "", "-- nothing", "SELECT 1; SELECT 2", "SELECT nope", "SELEC 1", "SELECT '",
-        "DELETE FROM models", "UPDATE models SET likes = 1", "CREATE TABLE t AS SELECT 1", "CREATE TEMP TABLE t AS SELECT 1",
-        "DROP VIEW fingerprints", "WITH x AS (DELETE FROM models RETURNING *) SELECT * FROM x", "INSERT INTO models SELECT * FROM models",
-        "COPY (SELECT 1) TO '/tmp/atlas-test-out'", "COPY models FROM '/etc/passwd'", "EXPORT DATABASE '/tmp/atlas-test-out'",
+        "DELETE FROM models", "UPDATE models SET likes = 1", "CREATE TABLE t AS SELECT 1",
+        "CREATE TEMP TABLE t AS SELECT 1",
+        "DROP VIEW fingerprints", "WITH x AS (DELETE FROM models RETURNING *) SELECT * FROM x",
+        "INSERT INTO models SELECT * FROM models",
+        "COPY (SELECT 1) TO '/tmp/atlas-test-out'", "COPY models FROM '/etc/passwd'",
+        "EXPORT DATABASE '/tmp/atlas-test-out'",
         "ATTACH '/tmp/atlas-test-other'", "DETACH x", "USE memory", "INSTALL httpfs", "LOAD httpfs", "SET threads = 1",
-        "SET enable_external_access = true", "RESET ALL", "PRAGMA database_list", "PRAGMA enable_profiling", "CALL pragma_version()",
+        "SET enable_external_access = true", "RESET ALL", "PRAGMA database_list", "PRAGMA enable_profiling",
+        "CALL pragma_version()",
         "CHECKPOINT", "BEGIN", "PREPARE p AS SELECT 1", "EXPLAIN ANALYZE COPY (SELECT 1) TO '/tmp/atlas-test-out'",
         "EXPLAIN ANALYZE CREATE TEMP TABLE t AS SELECT 1", "EXPLAIN DELETE FROM models",
         "SELECT * FROM read_csv('/etc/passwd')", "SELECT * FROM read_text('/etc/passwd')", "FROM '/etc/passwd'",

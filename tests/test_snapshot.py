@@ -23,6 +23,7 @@ from pipeline.errors import AtlasError, Busy, Corrupt, Invalid, NotFound, Usage
 
 DAY = hand_made.DAY
 TESTS = Path(__file__).parent
+PIP = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
 
 
 def second() -> dict[str, pl.DataFrame]:
@@ -88,7 +89,7 @@ def test_two_builds_of_equal_input_have_equal_digests(home: Path, tmp_path: Path
 
 
 def test_ids_increase_and_nothing_is_overwritten(home: Path) -> None:
-    """A second snapshot of a day is .2; when the clock goes back the last day is used again; each follows the one before."""
+    """A second snapshot of a day is .2; when the clock goes back, the last day is used again."""
     made = [publish(home, second()), publish(home, None, DAY - dt.timedelta(days=1))]
     made.append(publish(home, second(), DAY + dt.timedelta(days=1)))
     assert [m.entry.id for m in made] == ["2026-11-29.2", "2026-11-29.3", "2026-11-30"]
@@ -159,16 +160,16 @@ def test_comments_views_and_macro_travel_in_the_file(home: Path) -> None:
 def test_a_client_of_the_1_5_line_reads_it(home: Path, tmp_path: Path) -> None:
     """DuckDB 1.5 opens the file and gives tables, maps, lists of structs, comments, views and the macro."""
     installed = subprocess.run(
-        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(tmp_path / "old"), "duckdb>=1.5,<2"],
-        capture_output=True, text=True, check=False,
+        [*PIP, "--target", str(tmp_path / "old"), "duckdb>=1.5,<2"], capture_output=True, text=True, check=False,
     )  # fmt: skip
     if installed.returncode:
         pytest.skip("DuckDB 1.5 cannot be installed beside this one here")
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path / 'old')!r}); import duckdb; print(duckdb.__version__)\n"
         f"con = duckdb.connect({str(shelf.locate(home)[1])!r}, read_only=True)\n"
-        'print(con.execute("SELECT repo_id, kv_bytes(repo_id, 131072, 2), layer_mix FROM fingerprints ORDER BY 1").fetchall()[0])\n'
-        "print(con.execute('SELECT count(*) FROM evidence').fetchall(), con.execute('SELECT count(*) FROM layers_expanded').fetchall())"
+        "ask = lambda sql: con.execute(sql).fetchall()\n"
+        "print(ask('SELECT repo_id, kv_bytes(repo_id, 131072, 2), layer_mix FROM fingerprints ORDER BY 1')[0])\n"
+        "print(ask('SELECT count(*) FROM evidence'), ask('SELECT count(*) FROM layers_expanded'))"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
     assert said[0].startswith("1.5.")
@@ -300,7 +301,7 @@ test_snapshot.publish(Path(sys.argv[1]), test_snapshot.second())
 
 @pytest.mark.parametrize("point", POINTS)
 def test_a_kill_leaves_latest_whole_and_a_rerun_finishes(home: Path, point: str) -> None:
-    """Killed at any write, latest is the old or the new snapshot, proven; the rerun gives what an undisturbed run gives."""
+    """Killed at any write, latest is the old or the new snapshot, proven; a rerun gives what it would have given."""
     ended = subprocess.run(
         [sys.executable, "-c", CODE, str(home), str(TESTS), str(TESTS.parent)],
         env={**os.environ, "ATLAS_FAILPOINT": f"{point}:kill"}, capture_output=True, check=False,
@@ -317,7 +318,7 @@ def test_a_kill_leaves_latest_whole_and_a_rerun_finishes(home: Path, point: str)
 
 @pytest.mark.parametrize(
     ("point", "action"),
-    zip((p for p in POINTS if not p.endswith("renamed")), itertools.cycle(["enospc", "eio"]), strict=False),
+    list(zip((p for p in POINTS if not p.endswith("renamed")), itertools.cycle(["enospc", "eio"]), strict=False)),
 )
 def test_a_failing_disk_publishes_nothing(home: Path, monkeypatch: pytest.MonkeyPatch, point: str, action: str) -> None:
     """A full or failing disk at any write ends with a sentence; latest is whole, and a rerun finishes."""

@@ -55,7 +55,7 @@ def test_the_unchanged_table_is_valid(table: Table) -> None:
 
 @pytest.mark.parametrize(("table", "wrong"), CASES)
 def test_a_wrong_value_is_caught(table: Table, wrong: dict[str, tuple[object, str]]) -> None:
-    """A null, NaN, infinity, number out of bounds or word out of its set, put in every column, is caught in every one."""
+    """A null, NaN, infinity, number out of bounds or word out of its set is caught in every column."""
     frame = good(table)
     for column, (value, _) in wrong.items():
         frame = with_first(frame, column, value)

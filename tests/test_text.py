@@ -12,8 +12,9 @@ from markdown_it import MarkdownIt
 from pipeline import text
 
 HOSTILE = [
-    "a|b", "<b>x</b>", "`x`", "[a](javascript:alert(1))", "![x](y)", "{{ 7*7 }}", "\x1b[31mred", "=1+1", "1. x", "- x", "+ x",
-    "# h", "https://evil.example www.evil.example a@b.example", "___", "***", "> q", "a\nb", "&lt;", "<!-- x", "\u202eabc", "==",
+    "a|b", "<b>x</b>", "`x`", "[a](javascript:alert(1))", "![x](y)", "{{ 7*7 }}", "\x1b[31mred", "=1+1", "1. x", "- x",
+    "+ x", "# h", "https://evil.example www.evil.example a@b.example",
+    "___", "***", "> q", "a\nb", "&lt;", "<!-- x", "\u202eabc", "==",
     "    code", "|---|", "~~~", "a  \nb", "\\", "\\|", "[x]: y", "$x$", "<https://x.example>",
 ]  # fmt: skip
 

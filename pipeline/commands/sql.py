@@ -52,5 +52,5 @@ def _to_stdout(data: bytes) -> None:
 def _show_examples() -> None:
     from pipeline.examples import EXAMPLES
 
-    for title, text in EXAMPLES:
-        typer.echo(f"-- {title}\n{text};\n")
+    for title, text in EXAMPLES.items():
+        typer.echo(f"-- {title}{text};\n")

@@ -1,4 +1,4 @@
-"""Derive, validate and publish 100,000 synthetic models of 20,000 distinct configs, beside what DuckDB alone takes for the rows.
+"""Derive, validate and publish 100,000 synthetic models of 20,000 configs, beside what DuckDB alone takes.
 
 The configs are the catalogue's, each with another vocabulary (a design of its own) for every second copy and another
 rope_theta.
@@ -101,7 +101,8 @@ def _run(home: Path) -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     rows = sum(n for n, _ in made.digests.values())
     print(
-        f"  together {seconds:.1f} s: {MODELS / seconds:,.0f} models/s; peak {peak:.2f} GiB; {rows:,} rows, {made.entry.bytes / 2**20:.0f} MiB, {made.entry.designs:,} designs"
+        f"  together {seconds:.1f} s: {MODELS / seconds:,.0f} models/s; peak {peak:.2f} GiB; {rows:,} rows,"
+        f" {made.entry.bytes / 2**20:.0f} MiB, {made.entry.designs:,} designs"
     )
     timed("the same rows by DuckDB alone", lambda: _plain(home / "plain.duckdb", content))
     timed("publish again: nothing new", lambda: _publish(home, content))
