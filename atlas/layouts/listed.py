@@ -137,6 +137,11 @@ def dense_or_retrieved(c: Config) -> Words:
     return (("retrieved" if c.flag("is_moe") else "mlp"),) * n_layers(c)
 
 
+def first_routed(c: Config) -> Words:
+    """Experts in every layer; the first router has none before it."""
+    return ("first",) + ("moe",) * (n_layers(c) - 1)
+
+
 def halved(c: Config) -> Words:
     """Every layer alike; the stated width counts gate and up projection together."""
     stated = c.count("ffn_dim")
@@ -198,5 +203,5 @@ MIXER_LAYOUTS = {
 }
 FFN_LAYOUTS = {
     f.__name__: f
-    for f in (mlp_listed, flint_experts, moe_range, shared_by_width, dense_or_retrieved, halved, rounded_up)
+    for f in (mlp_listed, flint_experts, moe_range, shared_by_width, dense_or_retrieved, halved, rounded_up, first_routed)
 }

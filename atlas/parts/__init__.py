@@ -14,6 +14,7 @@ from atlas.parts import (
     blocks,
     both_ways,
     compressed,
+    convolved,
     cross,
     ends_bert,
     ends_more,
@@ -98,9 +99,9 @@ FFNS: dict[str, Reader] = {
     "residual_mlp": vendored.read_residual_mlp,
     "linear_mlp": blocks.read_linear_mlp,
 }
-MIXERS |= extras.MIXERS | memory.MIXERS | both_ways.MIXERS
+MIXERS |= extras.MIXERS | memory.MIXERS | both_ways.MIXERS | convolved.MIXERS
 FFNS |= gemma.FFNS | {"altup": altup.read_altup}
 MIXERS |= gemma.MIXERS
-FFNS |= extras.FFNS
+FFNS |= extras.FFNS | convolved.FFNS
 ENDS.update(ends_more.ENDS | ends_bert.ENDS | ends_pairs.ENDS)
 ENDS.update({"streams": hyper.decoder_of_streams, "per_layer": gemma.per_layer_ends, "altup": altup.altup_ends})

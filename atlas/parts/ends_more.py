@@ -77,6 +77,35 @@ def cohere2_moe(c: Config) -> Made:
     return decoder(c)
 
 
+def _untied(c: Config, why: str) -> None:
+    c.opt("tie_word_embeddings")
+    c.derived("tie_word_embeddings", False, why)
+
+
+def xlstm(c: Config) -> Made:
+    """A head that is never tied; where `use_bias` is true, the norms of the blocks have one too, the last norm has none."""
+    _untied(c, "the class ties nothing")
+    parts, cls = decoder(c)
+    c.derived("norm_bias", c.flag("ffn_bias"), "use_bias")
+    return parts, cls
+
+
+def cpmant(c: Config) -> Made:
+    """Rows for prompts behind the vocabulary, a table of segments, one table of position biases for all layers; an untied head."""
+    _untied(c, "the table has rows for prompts that the head has not")
+    cls, head = known_head(c, "lm", "none")
+    vocab, d, segments = c.count("vocab_size"), c.count("hidden_size"), c.count("segment_types")
+    prompts, buckets = c.size("prompt_types") * c.size("prompt_length"), c.count("position_bias_num_buckets")
+    tables = {"input_embedding": vocab + prompts, "segment_embedding": segments}
+    bias = (segments * segments + buckets, c.count("num_attention_heads"))
+    made = [
+        part("embedding", [Tensor(f"{n}.weight", (rows, d), Component.EMBEDDING, Role.LOOKUP) for n, rows in tables.items()]),
+        part("positions", [Tensor("position_bias.relative_attention_bias", bias, Component.ATTENTION, Role.LOOKUP)]),
+        norm("encoder.output_layernorm", d, c.word("norm_class"), c.flag("norm_bias")),
+    ]
+    return (*made, *[part("head", [Tensor("lm_head.weight", (vocab, d), U)])] * (head == "lm")), cls
+
+
 ENDS: dict[str, Callable[[Config], Made]] = {
-    f.__name__: f for f in (narrow_head, scaled_head, with_vectors, padded_table, modernbert_decoder, cohere2_moe)
+    f.__name__: f for f in (narrow_head, scaled_head, with_vectors, padded_table, modernbert_decoder, cohere2_moe, xlstm, cpmant)
 }

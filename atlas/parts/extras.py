@@ -13,7 +13,7 @@ from atlas.config import View
 from atlas.parts.attention import read_gqa
 from atlas.parts.ffn import read_mlp, read_moe
 from atlas.parts.ends import norm
-from atlas.refusal import bad_value, not_derivable
+from atlas.refusal import bad_value, contradiction, not_derivable
 from atlas.structure import Feeding, Mixing, Part, Tensor, part
 from schemas.vocabulary import Component, Ffn, Role
 
@@ -46,6 +46,24 @@ def _wide(m: Mixing) -> int:
 def gate_proj(v: View, m: Mixing) -> list[Tensor]:
     """A projection as wide as the queries whose sigmoid gates the output of attention."""
     return [Tensor("self_attn.gate_proj.weight", (_wide(m), v.count("hidden_size")), A)]
+
+
+def gate_proj_biased(v: View, m: Mixing) -> list[Tensor]:
+    """The same gate, with a bias where the other projections have one."""
+    return [*gate_proj(v, m), *[vector("self_attn.gate_proj.bias", _wide(m), A)] * v.flag("qkv_bias")]
+
+
+def square_output(v: View, m: Mixing) -> list[Tensor]:
+    """No tensor: the output projection is square, so that heads must fill the hidden state."""
+    if _wide(m) != v.count("hidden_size"):
+        raise contradiction(f"{m.n_q_heads} heads of {m.head_dim} do not fill hidden_size {v.count('hidden_size')}")
+    return []
+
+
+def latent_norms(v: View, _: Feeding) -> list[Tensor]:
+    """Norms of the latent width before and after the experts."""
+    width = v.count("moe_latent_size")
+    return [vector("mlp.pre_expert_norm.weight", width, N), vector("mlp.experts.post_expert_norm.weight", width, Component.EXPERTS_ROUTED)]
 
 
 def gate_bias(_: View, m: Mixing) -> list[Tensor]:
@@ -117,7 +135,7 @@ def output_bias(v: View, _: Feeding) -> list[Tensor]:
 EXTRAS: dict[str, Extra] = {
     f.__name__: f
     for f in (
-        gate_proj, gate_bias, head_gate, lambdas, dynamic_mask, unit_scales, attention_sub_norm, xielu, hidden_scales, ffn_sub_norm,
+        gate_proj, gate_proj_biased, square_output, latent_norms, gate_bias, head_gate, lambdas, dynamic_mask, unit_scales, attention_sub_norm, xielu, hidden_scales, ffn_sub_norm,
         shared_bias, output_bias,
     )
 }  # fmt: skip
@@ -141,7 +159,14 @@ def read_scales(v: View) -> Part:
 
 def read_norm(v: View) -> Part:
     """Norms that stand within a sublayer's parts."""
-    return _norms(tuple(v.items("names")), v.count("hidden_size"), v.word("norm_class"), v.flag("norm_bias"))
+    made = _norms(tuple(v.items("names")), v.count("hidden_size"), v.word("norm_class"), v.flag("norm_bias"))
+    return within(made, Component(v.word("component"))) if v.opt("component") else made
+
+
+@lru_cache(maxsize=256)
+def within(p: Part, component: Component) -> Part:
+    """The same weights, booked with another component: where a norm's module stands inside attention, the reference does so."""
+    return part(p.kind, tuple(t._replace(component=component) for t in p.tensors))
 
 
 @lru_cache(maxsize=1024)
