@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import orjson
 
 from pipeline import durable
+from pipeline.attempts import Attempt, Job, Judged, Run
 from pipeline.errors import AtlasError, Corrupt
 from schemas.vocabulary import Outcome
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from pipeline.entry import Entry
 
 FORMAT = 1
-FINAL = (Outcome.OK, Outcome.UNSUPPORTED, Outcome.TOO_LARGE)
-"""Outcomes that stand for as long as the commit does; the others are tried again after `patience`."""
 
 SCHEMA = """
 CREATE TABLE runs (run INTEGER PRIMARY KEY AUTOINCREMENT, selection TEXT NOT NULL, day TEXT NOT NULL);
@@ -42,7 +40,8 @@ CREATE TABLE listing (selection TEXT NOT NULL, repo_id TEXT NOT NULL, run INTEGE
     facts BLOB NOT NULL, PRIMARY KEY (selection, repo_id)) WITHOUT ROWID;
 """
 
-# What each listed repository came to. An attempt counts if it was made at the listed commit and is not yet due again.
+# What each listed repository came to. An attempt counts if it was made at the listed commit; outcomes that may pass at
+# the same commit are due again after a while, and when what the listing says of access changes.
 JUDGED = """
 SELECT l.repo_id, l.revision, l.facts, l.vanished, l.model_type, l.downloads, l.access, g.digest AS good_digest,
     g.revision AS good_revision, g.day AS good_day,
@@ -57,52 +56,6 @@ FROM listing l LEFT JOIN state s ON s.repo_id = l.repo_id
 LEFT JOIN attempts a ON a.attempt = s.last LEFT JOIN attempts g ON g.attempt = s.good
 WHERE l.selection = :selection AND l.run = :run
 """
-
-
-@dataclass(frozen=True)
-class Run:
-    """One refresh. `finished` is the last run of any selection that came to its end, `before` the last of this one."""
-
-    run: int
-    selection: str
-    day: str
-    due: str
-    finished: int
-    before: int | None
-
-    def named(self) -> dict[str, Any]:
-        """The parameters of JUDGED."""
-        return {"selection": self.selection, "run": self.run, "due": self.due, "finished": self.finished}
-
-
-class Job(NamedTuple):
-    """A config to fetch."""
-
-    repo_id: str
-    revision: str
-    access: str
-
-
-class Attempt(NamedTuple):
-    """What a fetch came to; `raw` only where the outcome is ok."""
-
-    job: Job
-    outcome: Outcome
-    raw: bytes | None
-    detail: str | None
-
-
-class Judged(NamedTuple):
-    """What a listed repository came to, and the last good config it had."""
-
-    repo_id: str
-    outcome: Outcome
-    revision: str | None
-    facts: dict[str, Any]
-    detail: str | None
-    raw: bytes | None
-    good_revision: str | None
-    good_day: str | None
 
 
 class Archive:
@@ -206,21 +159,21 @@ class Archive:
 
     def record(self, run: Run, attempts: Iterable[Attempt]) -> None:
         """Keep what a batch of fetches brought."""
-        batch = [(attempt, _digest(attempt.raw)) for attempt in attempts]
+        first = self._one("SELECT coalesce(max(attempt), 0) + 1 FROM attempts")
+        rows = [_attempt_row(run, number, attempt) for number, attempt in enumerate(attempts, first)]
+        blobs = [(row["digest"], row["raw"]) for row in rows if row["digest"] is not None]
         with durable.transaction(self._connection, self.path, point="archive.batch"):
-            for attempt, digest in batch:
-                self._record(run, attempt, digest)
-
-    def _record(self, run: Run, attempt: Attempt, digest: str | None) -> None:
-        if digest is not None:
-            self._connection.execute("INSERT OR IGNORE INTO blobs VALUES (?, ?)", (digest, attempt.raw))
-        row = (run.run, *attempt.job[:2], attempt.outcome, digest, attempt.detail, attempt.job.access, run.day)
-        added = self._connection.execute("INSERT INTO attempts VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", row).lastrowid
-        self._connection.execute(
-            """INSERT INTO state VALUES (?, ?, ?) ON CONFLICT DO UPDATE
-            SET last = excluded.last, good = coalesce(excluded.good, good)""",
-            (attempt.job.repo_id, added, added if digest is not None else None),
-        )
+            self._connection.executemany("INSERT OR IGNORE INTO blobs VALUES (?, ?)", blobs)
+            self._connection.executemany(
+                """INSERT INTO attempts
+                VALUES (:attempt, :run, :repo_id, :revision, :outcome, :digest, :detail, :access, :day)""",
+                rows,
+            )
+            self._connection.executemany(
+                """INSERT INTO state VALUES (:repo_id, :attempt, iif(:digest IS NULL, NULL, :attempt))
+                ON CONFLICT DO UPDATE SET last = excluded.last, good = coalesce(excluded.good, good)""",
+                rows,
+            )
 
     def judged(self, run: Run) -> Iterator[Judged]:
         """What every repository came to, by name; configs are read as they are asked for.
@@ -272,6 +225,19 @@ class Archive:
 
 def _digest(raw: bytes | None) -> str | None:
     return None if raw is None else hashlib.sha256(raw).hexdigest()
+
+
+def _attempt_row(run: Run, number: int, attempt: Attempt) -> dict[str, Any]:
+    return {
+        "attempt": number,
+        "run": run.run,
+        **attempt.job._asdict(),
+        "outcome": attempt.outcome,
+        "digest": _digest(attempt.raw),
+        "raw": attempt.raw,
+        "detail": attempt.detail,
+        "day": run.day,
+    }
 
 
 def _listing_row(run: Run, entry: Entry, vanished: bool) -> tuple[Any, ...]:  # noqa: FBT001

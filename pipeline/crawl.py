@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Self
 import msgspec
 
 from pipeline import listing, losses
-from pipeline.archive import Archive, Attempt, Job, Run
+from pipeline.archive import Archive
+from pipeline.attempts import Attempt, Job, Run
 from pipeline.crawled import Crawled, CrawlSummary, Progress, crawled
 from pipeline.entry import Entry, is_repo_id
 from pipeline.errors import Upstream

@@ -10,7 +10,7 @@ import msgspec
 from schemas.vocabulary import Outcome
 
 if TYPE_CHECKING:
-    from pipeline.archive import Judged
+    from pipeline.attempts import Judged
 
 
 class Crawled(msgspec.Struct, frozen=True):

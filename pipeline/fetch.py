@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import orjson
 
-from pipeline.archive import Attempt, Job
+from pipeline.attempts import Attempt, Job
 from pipeline.hub import Hub
 from pipeline.limits import Answer, GaveUp, Refused, TooLarge
 from schemas.vocabulary import Outcome
