@@ -249,7 +249,4 @@ def _session() -> httpx2.AsyncClient:
 
 
 def _unreachable(endpoint: str, reason: str) -> str:
-    return (
-        f"{endpoint} cannot be reached ({reason}); check the network or --endpoint and run again, "
-        "or work from the built-in catalogue: atlas refresh --source catalogue"
-    )
+    return f"{endpoint} cannot be reached ({reason}); check the network or --endpoint, and run again"
