@@ -12,6 +12,7 @@ from atlas.layouts import (
     compressed,
     experts,
     hybrids,
+    inkling,
     latent,
     listed,
     loops,
@@ -81,7 +82,7 @@ FFN_LAYOUTS: dict[str, Layout] = {
 }
 MIXER_LAYOUTS |= listed.MIXER_LAYOUTS | loops.LOOPED
 FFN_LAYOUTS |= listed.FFN_LAYOUTS | loops.FFN_LAYOUTS
-MIXER_LAYOUTS |= shared_caches.LAYOUTS | zamba.LAYOUTS | by_layer.LAYOUTS
-FFN_LAYOUTS |= shared_caches.FFN_LAYOUTS | by_layer.FFN_LAYOUTS
+MIXER_LAYOUTS |= shared_caches.LAYOUTS | zamba.LAYOUTS | by_layer.LAYOUTS | inkling.LAYOUTS
+FFN_LAYOUTS |= shared_caches.FFN_LAYOUTS | by_layer.FFN_LAYOUTS | inkling.FFN_LAYOUTS
 MIXER_LAYOUTS |= stacks.MIXER_LAYOUTS
 FFN_LAYOUTS |= stacks.FFN_LAYOUTS

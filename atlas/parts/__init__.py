@@ -24,6 +24,7 @@ from atlas.parts import (
     gated,
     gemma,
     hyper,
+    inkling,
     kda,
     latent_more,
     lightning,
@@ -50,6 +51,8 @@ MIXERS: dict[str, Reader] = {
     "dsa": sparse.read_dsa,
     "kda": kda.read_kda,
     "latent": latent_more.read_latent,
+    "inkling_first": inkling.read_first,
+    "inkling_second": inkling.read_second,
     "gated": gated.read_gated,
     "block_sparse": gated.read_block_sparse,
     "latent_plain": latent_more.read_latent_plain,
@@ -86,6 +89,9 @@ FFNS: dict[str, Reader] = {
     "mlp": ffn.read_mlp,
     "moe": ffn.read_moe,
     "hash_moe": hyper.read_hash_moe,
+    "inkling_experts": inkling.read_first_experts,
+    "inkling_convolution": inkling.read_convolution,
+    "inkling_second_network": inkling.read_second_network,
     "norm_gate": hyper.read_gated_norm,
     "zero_expert_moe": zero_experts.read_zero_expert_moe,
     "hyper_connection": hyper.read_connection,
@@ -104,4 +110,4 @@ FFNS |= gemma.FFNS | {"altup": altup.read_altup}
 MIXERS |= gemma.MIXERS
 FFNS |= extras.FFNS | convolved.FFNS
 ENDS.update(ends_more.ENDS | ends_bert.ENDS | ends_pairs.ENDS)
-ENDS.update({"streams": hyper.decoder_of_streams, "per_layer": gemma.per_layer_ends, "altup": altup.altup_ends})
+ENDS.update({"streams": hyper.decoder_of_streams, "per_layer": gemma.per_layer_ends, "altup": altup.altup_ends, "inkling": inkling.inkling_ends})

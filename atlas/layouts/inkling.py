@@ -1,0 +1,68 @@
+"""Inkling's layers: windowed ones with every sixth full, dense ones first, and middle layers that run several rounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from atlas.config import Config
+from atlas.layouts.common import MAX_LAYERS, Words, listed, n_layers
+from atlas.refusal import bad_value, contradiction
+
+KINDS = ("hybrid", "hybrid_sliding")
+
+
+def _kinds(c: Config) -> Words:
+    """layer_types, else the layers of local_layer_ids windowed, else every sixth full."""
+    n, local = n_layers(c), c.opt("local_layer_ids")
+    if c.opt("layer_types") is not None:
+        return listed(c, "layer_types", KINDS)
+    if local is None:
+        c.derived("layer_types", "every 6th full", "layer i is full where i + 1 is a multiple of 6")
+        return tuple("hybrid_sliding" if (i + 1) % 6 else "hybrid" for i in range(n))
+    if not isinstance(local, list):
+        raise bad_value("local_layer_ids", local, "a list of layer indices")
+    return tuple("hybrid_sliding" if i in local else "hybrid" for i in range(n))
+
+
+def inkling(c: Config) -> Words:
+    """First generation. A stated dense_intermediate_size makes intermediate_size the experts' width."""
+    dense = c.opt_count("dense_intermediate_size")
+    if dense is not None:
+        c.derived("moe_intermediate_size", c.count("intermediate_size"), "intermediate_size, as dense_intermediate_size is stated")
+        c.derived("intermediate_size", dense, "dense_intermediate_size")
+    return _kinds(c)
+
+
+def inkling_ffn(c: Config) -> Words:
+    """mlp_layer_types, else the first `dense_mlp_idx` layers dense."""
+    if c.opt("mlp_layer_types") is not None:
+        return listed(c, "mlp_layer_types", c.rules.ffns)
+    n, first = n_layers(c), c.size("dense_mlp_idx")
+    return tuple("dense" if i < first else "sparse" for i in range(n))
+
+
+def _rounds(c: Config) -> list[tuple[int, int]]:
+    """Every layer with its round: 0 outside the loop, 1 and up inside."""
+    n, end = n_layers(c), c.opt_count("loop_layer_index_end")
+    if end is None:
+        return [(i, 0) for i in range(n)]
+    start, passes = c.size("loop_layer_index_start"), c.count("loop_num_passes")
+    if not 0 < start < end <= n or n + (end - start) * passes > MAX_LAYERS:
+        raise contradiction(f"layers {start} to {end} of {n} cannot run {passes} rounds")
+    core = [(i, r) for r in range(1, passes + 1) for i in range(start, end)]
+    return [(i, 0) for i in range(start)] + core + [(i, 0) for i in range(end, n)]
+
+
+def inkling2(c: Config) -> Words:
+    """Later generations: kind of layer, whether it leads, and its round."""
+    kinds: Any = _kinds(c)
+    return tuple(f"{kinds[i]}:{'lead' if i == 0 else ''}:{r}" for i, r in _rounds(c))
+
+
+def inkling2_ffn(c: Config) -> Words:
+    """Experts in every layer, with its round."""
+    return tuple(f"sparse:{r}" for _, r in _rounds(c))
+
+
+LAYOUTS = {"inkling": inkling, "inkling2": inkling2}
+FFN_LAYOUTS = {"inkling": inkling_ffn, "inkling2": inkling2_ffn}
