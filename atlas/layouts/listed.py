@@ -86,16 +86,24 @@ def cohere2_moe(c: Config) -> Words:
 
 
 def local_half(c: Config) -> Words:
-    """The config's layer_types, else every n-th layer from the first on full; the window is half the stated one; layer 0 has no norm."""
-    n, every = n_layers(c), c.count("global_attn_every_n_layers")
+    """As ModernBERT as a decoder, which looks back over half of the stated window."""
     stated = c.count("local_attention")
-    c.derived("sliding_window", stated // 2, f"half of local_attention {stated}")
+    c.derived("sliding_window", stated // 2, f"half of local_attention {stated}: the half that looks back")
+    return _local(c)
+
+
+def local_whole(c: Config) -> Words:
+    """As ModernBERT, which looks over half of the stated window to each side."""
+    c.derived("sliding_window", c.count("local_attention"), "local_attention: half of it to each side")
+    return _local(c)
+
+
+def _local(c: Config) -> Words:
+    """The config's layer_types, else every n-th layer from the first on full; layer 0 has no norm before attention."""
+    n, every = n_layers(c), c.count("global_attn_every_n_layers")
     if c.opt("layer_types") is None:
-        c.derived(
-            "layer_types",
-            ["sliding_attention" if i % every else "full_attention" for i in range(n)],
-            f"every {every}th layer full",
-        )
+        words = ["sliding_attention" if i % every else "full_attention" for i in range(n)]
+        c.derived("layer_types", words, f"every {every}th layer full, from the first on")
     kinds = listed(c, "layer_types", c.rules.mixers)
     return ("first_" + kinds[0], *kinds[1:])
 
@@ -195,7 +203,7 @@ MIXER_LAYOUTS = {
         rope_in_windows,
         flint,
         cohere2_moe,
-        local_half,
+        local_half, local_whole,
         lfm3,
         olmo_hybrid,
         last_biased,

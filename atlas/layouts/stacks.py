@@ -7,7 +7,7 @@ from collections.abc import Callable
 from atlas.config import Config
 from atlas.fingerprint import Evidence
 from atlas.layouts.common import Words, n_layers
-from atlas.refusal import bad_value
+from atlas.refusal import bad_value, not_derivable
 
 Stacks = tuple[str, ...]
 DECODER, ENCODER, BOTH = ("decoder",), ("encoder",), ("decoder", "encoder")
@@ -83,6 +83,20 @@ def first_apart(c: Config) -> Words:
     return ("first",) + ("other",) * (n_layers(c) - 1)
 
 
+def one_group(c: Config) -> Words:
+    """The layers of one group, run over and over (ALBERT); with several groups, the layers take turns by depth."""
+    n, groups = n_layers(c), c.count("num_hidden_groups")
+    if c.count("inner_group_num") != 1 or groups > n:
+        raise not_derivable("inner_group_num is not 1, or there are more groups than layers")
+    taken = [i * groups // n for i in range(n)]
+    return tuple("encoder" if i == 0 or taken[i] != taken[i - 1] else "encoder_again" for i in range(n))
+
+
+def again_as_mixer(c: Config) -> Words:
+    """The feed-forward of a layer run again is run again too."""
+    return tuple("mlp_again" if w.endswith("_again") else "mlp" for w in one_group(c))
+
+
 def gelu_words(c: Config) -> Words:
     """Every layer alike; `feed_forward_proj` says the activation, and a gate where it begins with gated (T5)."""
     stated = c.word("feed_forward_proj")
@@ -123,5 +137,5 @@ def spread(c: Config) -> Words:
     return tuple("moe" if step and (i % step == 1 or step == 1) else "mlp" for i in range(n))
 
 
-MIXER_LAYOUTS = {f.__name__: f for f in (decoder_or_encoder, first_apart)}
-FFN_LAYOUTS = {f.__name__: f for f in (gelu_words, every_step, spread)}
+MIXER_LAYOUTS = {f.__name__: f for f in (decoder_or_encoder, first_apart, one_group)}
+FFN_LAYOUTS = {f.__name__: f for f in (gelu_words, every_step, spread, again_as_mixer)}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from atlas.config import View
 from atlas.parts.attention import read_gqa
-from atlas.parts.extras import extended, vector
+from atlas.parts.extras import again, extended, vector
 from atlas.structure import Mixing, Part, State, Tensor, part
 from schemas.vocabulary import Component, Mixer, Role
 
@@ -52,7 +52,8 @@ def _attention(v: View) -> Part:
 
 def read_both_ways(v: View) -> Part:
     """Attention that looks both ways."""
-    return both_ways(_attention(v))
+    made = both_ways(_attention(v))
+    return again(made) if v.opt("again") else made
 
 
 def read_back(v: View) -> Part:

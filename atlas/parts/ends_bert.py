@@ -93,12 +93,19 @@ def _mask(_: Config, width: int) -> list[Tensor]:
     return [vector("mask_emb", width, X)]
 
 
+def _one_bias(c: Config, _: int) -> list[Tensor]:
+    """One table of biases of relative positions for all layers (MPNet)."""
+    shape = (c.count("relative_attention_num_buckets"), c.count("num_attention_heads"))
+    return [Tensor("encoder.relative_attention_bias.weight", shape, Component.ATTENTION, Role.LOOKUP)]
+
+
 MORE_TABLES: dict[str, Callable[[Config, int], list[Tensor]]] = {
     "none": _no_more,
     "rotary": _rotary_table,
     "sounds_and_shapes": _sounds_and_shapes,
     "languages": _languages,
     "mask": _mask,
+    "one_bias": _one_bias,
 }
 
 

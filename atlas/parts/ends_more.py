@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from atlas.config import Config
-from atlas.parts.ends import decoder, head_of, norm
+from atlas.parts.ends import decoder, head_of, labels_of, norm
 from atlas.refusal import Refused, shown
 from atlas.structure import Part, Tensor, part
 from schemas.vocabulary import Component, RefusalKind, Role
@@ -57,17 +57,19 @@ def padded_table(c: Config) -> Made:
     return (*made, *[part("head", [Tensor("lm_head.weight", (vocab, d), U)])] * (head == "lm")), cls
 
 
-def modernbert_decoder(c: Config) -> Made:
-    """Before the tied head stand a square matrix and a norm."""
-    cls, head = known_head(c, "lm", "none")
-    parts, _ = decoder(c)
+def modernbert(c: Config) -> Made:
+    """Before the tied head, and before the one of a classifier, stand a square matrix and a norm."""
+    cls, head = known_head(c, "lm", "none", "score", "token_score")
+    usual = tuple(p for p in decoder(c)[0] if p.kind != "head" or head == "lm")
     if head == "none":
-        return parts, cls
-    d = c.count("hidden_size")
+        return usual, cls
+    d, labels = c.count("hidden_size"), labels_of(c)
     made = [Tensor("lm_head.dense.weight", (d, d), U), Tensor("lm_head.norm.weight", (d,), U, Role.VECTOR)]
     made += [Tensor("lm_head.dense.bias", (d,), U, Role.VECTOR)] * c.flag("classifier_bias")
     made += [Tensor("lm_head.norm.bias", (d,), U, Role.VECTOR)] * c.flag("norm_bias")
-    return (*parts, part("head.transform", made)), cls
+    scores = [Tensor("classifier.weight", (labels, d), Component.OTHER)]
+    scores += [Tensor("classifier.bias", (labels,), Component.OTHER, Role.VECTOR)] * c.flag("score_bias")
+    return (*usual, part("head.transform", made), *[part("head.scores", scores)] * (head != "lm")), cls
 
 
 def cohere2_moe(c: Config) -> Made:
@@ -107,5 +109,5 @@ def cpmant(c: Config) -> Made:
 
 
 ENDS: dict[str, Callable[[Config], Made]] = {
-    f.__name__: f for f in (narrow_head, scaled_head, with_vectors, padded_table, modernbert_decoder, cohere2_moe, xlstm, cpmant)
+    f.__name__: f for f in (narrow_head, scaled_head, with_vectors, padded_table, modernbert, cohere2_moe, xlstm, cpmant)
 }

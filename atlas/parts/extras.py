@@ -160,7 +160,8 @@ def read_scales(v: View) -> Part:
 def read_norm(v: View) -> Part:
     """Norms that stand within a sublayer's parts."""
     made = _norms(tuple(v.items("names")), v.count("hidden_size"), v.word("norm_class"), v.flag("norm_bias"))
-    return within(made, Component(v.word("component"))) if v.opt("component") else made
+    made = within(made, Component(v.word("component"))) if v.opt("component") else made
+    return again(made) if v.opt("again") else made
 
 
 @lru_cache(maxsize=256)
@@ -224,5 +225,6 @@ FFNS = {
     "moe_plus": _with(read_moe),
     "scales": read_scales,
     "language_adapters": read_adapters,
+    "norm": read_norm,
     "retrieved": read_retrieved,
 }
