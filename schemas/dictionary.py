@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from schemas import views
-from schemas.fields import FINGERPRINT, Field
-from schemas.registry import EVIDENCE, TABLES, Table
+from schemas.fields import Field
+from schemas.registry import TABLES, Table
 from schemas.tables import DUCKDB
 from schemas.version import SCHEMA_CHANGES, SCHEMA_VERSION
 
@@ -20,10 +20,8 @@ def markdown() -> str:
             "",
             f"Schema version {SCHEMA_VERSION}. Null: the quantity does not apply. 0: there is known to be none.",
             "Bytes are at 2 bytes an element unless a column says otherwise.",
-            *_view("fingerprints", FINGERPRINT),
-            *_text("evidence", (f.name for f in EVIDENCE)),
-            *_text("layers_expanded", ()),
-            *_text("kv_bytes", ()),
+            *(line for name in views.COLUMNS for line in _view(name)),
+            *_heading("kv_bytes"),
             *(line for table in TABLES.values() for line in _table(table)),
             "",
             "## Changes",
@@ -34,16 +32,12 @@ def markdown() -> str:
     )
 
 
-def _view(name: str, fields: Iterable[Field]) -> Iterator[str]:
-    yield from _text(name, ())
-    yield from ("", *_rows(fields))
+def _view(name: str) -> Iterator[str]:
+    yield from (*_heading(name), "", *_rows(views.COLUMNS[name]))
 
 
-def _text(name: str, columns: Iterable[str]) -> Iterator[str]:
+def _heading(name: str) -> Iterator[str]:
     yield from ("", f"## {name}", "", views.MEANINGS[name])
-    listed = ", ".join(f"`{c}`" for c in columns)
-    if listed:
-        yield from ("", f"Beside `repo_id` and `config_id`: {listed}.")
 
 
 def _table(table: Table) -> Iterator[str]:

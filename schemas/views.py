@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from schemas.fields import FINGERPRINT, Field
-from schemas.registry import LAYERS
+from schemas.registry import CONFIGS, LAYERS, MODELS
+from schemas.registry import EVIDENCE as EVIDENCE_FIELDS
 from schemas.tables import comment, quoted
 
 _VERDICT_OF_CHECKS = (
@@ -39,12 +40,22 @@ EVIDENCE = (
 )
 
 
+_RUN_LENGTH = {"run", "slot", "repeats", "first_index", "stride"}
+_INDEX = Field("index", "int", "Index of the layer, counted from 0.", "layers", nullable=False, least=0)
+_EXPANDED = tuple(f for f in LAYERS.fields if f.name not in _RUN_LENGTH)
+COLUMNS: dict[str, tuple[Field, ...]] = {
+    "fingerprints": FINGERPRINT,
+    "evidence": (MODELS.fields[0], CONFIGS.fields[0], *EVIDENCE_FIELDS),
+    "layers_expanded": (_EXPANDED[0], _INDEX, *_EXPANDED[1:]),
+}
+"""Columns of every view, in order."""
+
+
 def layers_expanded() -> str:
     """One row per mixer of every layer."""
-    left_out = {"design_id", "run", "slot", "mixer_slot", "repeats", "first_index", "stride"}
-    columns = ", ".join(f'l."{f.name}"' for f in LAYERS.fields if f.name not in left_out)
+    columns = ", ".join(f'l."{f.name}"' for f in _EXPANDED[1:])
     return (
-        "CREATE VIEW layers_expanded AS SELECT l.design_id, l.first_index + k.k * l.stride AS index, l.mixer_slot,"
+        "CREATE VIEW layers_expanded AS SELECT l.design_id, l.first_index + k.k * l.stride AS index,"
         f" {columns} FROM layers l, unnest(range(l.repeats)) AS k(k)"
     )
 
@@ -77,6 +88,10 @@ def statements() -> list[str]:
     comments = [
         f"COMMENT ON VIEW {v} IS {quoted(MEANINGS[v])}" for v in ("fingerprints", "evidence", "layers_expanded")
     ]
-    comments += [f'COMMENT ON COLUMN fingerprints."{f.name}" IS {quoted(comment(f))}' for f in FINGERPRINT]
+    comments += [
+        f'COMMENT ON COLUMN {view}."{f.name}" IS {quoted(comment(f))}'
+        for view, fields in COLUMNS.items()
+        for f in fields
+    ]
     comments.append(f"COMMENT ON MACRO kv_bytes IS {quoted(MEANINGS['kv_bytes'])}")
     return [fingerprints(), EVIDENCE, layers_expanded(), KV_BYTES, *comments]
