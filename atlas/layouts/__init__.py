@@ -60,6 +60,7 @@ MIXER_LAYOUTS: dict[str, Layout] = {
     "indexer_types": latent.indexer_types,
     "kimi_linear": latent.kimi_linear,
     "mimo": latent.mimo,
+    "rope_and_indexers": latent.rope_and_indexers,
     "every_group_full": latent.every_group_full,
     "fourth_indexed": latent.fourth_indexed,
     "indexed_or_window": latent.indexed_or_window,

@@ -169,3 +169,17 @@ def indexed_or_window(c: Config) -> Words:
     if c.opt("use_dsa") is None:
         return words
     return tuple(w if w == "sliding_attention" else indexed for w in words)
+
+
+def rope_and_indexers(c: Config) -> Words:
+    """Whether a layer uses positions, and whether it has an indexer of its own (Mistral Large 4)."""
+    n, ropes, sources = n_layers(c), c.opt("no_rope_layers"), c.opt("kv_source_layers")
+    if sources is not None and sources != list(range(n)):
+        raise not_derivable("kv_source_layers makes layers share a latent, and what they then store is not known here")
+    if ropes is None:
+        every = c.count("no_rope_layer_interval")
+        ropes = c.derived("no_rope_layers", [int((i + 1) % every != 0) for i in range(n)], f"no positions in every {every}th layer")
+    if not isinstance(ropes, list):
+        raise bad_value("no_rope_layers", ropes, "a list")
+    kinds = _flags("no_rope_layers", ropes, n, ("nope", "rope"))  # pyright: ignore[reportUnknownArgumentType]
+    return tuple(f"{k}_{o}" for k, o in zip(kinds, indexer_types(c), strict=True))

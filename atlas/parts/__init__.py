@@ -30,6 +30,7 @@ from atlas.parts import (
     lightning,
     memory,
     mimo,
+    mistral_large,
     mla,
     recurrent,
     selective,
@@ -51,6 +52,7 @@ MIXERS: dict[str, Reader] = {
     "dsa": sparse.read_dsa,
     "kda": kda.read_kda,
     "latent": latent_more.read_latent,
+    "latent_scaled": mistral_large.read_scaled,
     "inkling_first": inkling.read_first,
     "inkling_second": inkling.read_second,
     "gated": gated.read_gated,
@@ -110,4 +112,4 @@ FFNS |= gemma.FFNS | {"altup": altup.read_altup}
 MIXERS |= gemma.MIXERS
 FFNS |= extras.FFNS | convolved.FFNS
 ENDS.update(ends_more.ENDS | ends_bert.ENDS | ends_pairs.ENDS)
-ENDS.update({"streams": hyper.decoder_of_streams, "per_layer": gemma.per_layer_ends, "altup": altup.altup_ends, "inkling": inkling.inkling_ends})
+ENDS.update({"streams": hyper.decoder_of_streams, "per_layer": gemma.per_layer_ends, "altup": altup.altup_ends, "inkling": inkling.inkling_ends, "frequencies": mistral_large.ends_with_frequencies})
