@@ -1,19 +1,21 @@
-"""A checkpoint's header held against a derived structure: every weight by name and shape, whatever it is fused into or packed as.
+"""A checkpoint's header held against a derived structure: every weight by name and shape, fused or packed or not.
 
-`compare` is pure: it takes a listing (name, shape and dtype of every tensor) and answers with what agrees, what is missing, extra or
-misshaped, per component, and what stands apart: drafting layers, towers, buffers, quantization scales, a tied head stored again.
+`compare` is pure: it takes a listing (name, shape and dtype of every tensor) and answers with what agrees, what is
+missing, extra or misshaped, per component, and what stands apart: drafting layers, towers, buffers, quantization
+scales, a tied head stored again.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
+from atlas.expected import Group, agrees, expected, laid_together
 from atlas.families import Family
-from atlas.naming import STACKS, Namer, Spelling, namer, pattern
+from atlas.naming import Namer, namer, pattern
 from atlas.packing import Listing, Shape, Stored, Unpacked, unpack
 from atlas.structure import Model, Tensor
 from schemas.vocabulary import APART, Check, Component
@@ -33,7 +35,10 @@ _INDEX = re.compile(r"\.(\d+)\.")
 
 
 class Difference(NamedTuple):
-    """One tensor that does not agree. `wanted` is null for an extra one, `found` for a missing one or where only names are known."""
+    """One tensor that does not agree.
+
+    `wanted` is null for an extra one, `found` for a missing one or where only names are known.
+    """
 
     kind: str  # "missing", "extra" or "misshaped"
     name: str
@@ -64,35 +69,18 @@ class Comparison(msgspec.Struct, frozen=True, eq=False):
     found: int
 
 
-class Group(msgspec.Struct):
-    """One checkpoint tensor (or the several one weight is split into) and the canonical weights in it."""
+def compare(
+    model: Model,
+    family: Family,
+    listing: Listing,
+    *,
+    quantization: Mapping[str, Any] | None = None,
+    n_mtp: int | None = None,
+) -> Comparison:
+    """Hold a checkpoint's tensors against the model's.
 
-    names: tuple[str, ...]
-    transposed: bool
-    members: list[Tensor]
-    stack: int = 1  # experts kept in one tensor
-
-    @property
-    def wanted(self) -> Shape:
-        """The shape the checkpoint should have, split parts laid together."""
-        first = self.members[0].shape
-        plain = (sum(m.shape[0] for m in self.members), *first[1:])
-        plain = plain[::-1] if self.transposed and len(plain) == 2 else plain
-        return (self.stack, *plain) if self.stack > 1 else plain
-
-    @property
-    def elements(self) -> int:
-        """Weights in it."""
-        return self.stack * sum(m.elements for m in self.members)
-
-    @property
-    def component(self) -> Component:
-        """What its weights belong to."""
-        return self.members[0].component
-
-
-def compare(model: Model, family: Family, listing: Listing, *, quantization: Mapping[str, Any] | None = None, n_mtp: int | None = None) -> Comparison:
-    """Hold a checkpoint's tensors against the model's. `n_mtp` is the number of drafting layers that the config states."""
+    `n_mtp` is the number of drafting layers that the config states.
+    """
     plain = unpack(listing, quantization)
     names = namer(family, model, plain.listing)
     wanted, tied = expected(model, names, plain.listing)
@@ -101,48 +89,6 @@ def compare(model: Model, family: Family, listing: Listing, *, quantization: Map
         held.hold(group)
     held.rest(tied)
     return held.outcome()
-
-
-def expected(model: Model, names: Namer, listing: Listing) -> tuple[list[Group], dict[str, Tensor]]:
-    """The checkpoint tensors that the model needs, and those it may store although they repeat another (a tied head)."""
-    groups: dict[tuple[str, ...], Group] = {}
-    tied: dict[str, Tensor] = {}
-    for spelling, tensor in _spelled(model, names, listing):
-        if not tensor.stored:
-            tied |= dict.fromkeys(spelling.names, tensor)
-            continue
-        each = len(spelling.names) == 1 and "{e}" in spelling.names[0]
-        copies = [Spelling((spelling.names[0].replace("{e}", str(e)),), spelling.transposed) for e in range(tensor.stored)] if each else [spelling]
-        for s in copies:
-            group = groups.setdefault(s.names, Group(s.names, s.transposed, [], 1 if each else tensor.stored))
-            group.members.append(tensor)
-    return list(groups.values()), tied
-
-
-def _spelled(model: Model, names: Namer, listing: Listing) -> Iterator[tuple[Spelling, Tensor]]:
-    """Every tensor of the model (drafting layers apart) with what the checkpoint calls it, one layer after another."""
-    for p in model.ends.parts:
-        yield from ((names.of_end(t.name), t) for t in p.tensors)
-    possible: dict[tuple[str, str], list[Spelling]] = {}
-    for stack, index, tensor in _layered(model):
-        key = (stack, tensor.name)
-        if key not in possible:
-            possible[key] = names.of_layer(stack, tensor.name)
-        found = possible[key]
-        yield found[0].at(index) if len(found) == 1 else _in(listing, [s.at(index) for s in found]), tensor
-
-
-def _in(listing: Listing, found: list[Spelling]) -> Spelling:
-    """The spelling that this layer uses: layers of one checkpoint may differ (experts: by the first of them)."""
-    return next((s for s in found if all(n.replace("{e}", "0") in listing for n in s.names)), found[0])
-
-
-def _layered(model: Model) -> Iterator[tuple[str, int, Tensor]]:
-    """Every tensor of every layer, with its stack and the layer's index there."""
-    for stack in STACKS:
-        layers = (each for run in model.runs if run.stack == stack for _ in range(run.repeats) for each in run.layers)
-        for index, each in enumerate(layers):
-            yield from ((stack, index, t) for p in each.parts for t in p.tensors)
 
 
 class _Held:
@@ -172,13 +118,21 @@ class _Held:
             return
         tally = self._count(group)
         if len(here) < len(found):
-            self.differences += [Difference("missing", n, group.component.value, group.wanted) for n, f in zip(group.names, found, strict=True) if f is None]
+            self.differences += [
+                Difference("missing", n, group.component.value, group.wanted)
+                for n, f in zip(group.names, found, strict=True)
+                if f is None
+            ]
         elif agrees(group, here):
             tally.tensors += len(here)
             self._found(group)
         else:
             tally.found += sum(f.elements or 0 for f in here)
-            self.differences.append(Difference("misshaped", " + ".join(group.names), group.component.value, group.wanted, _laid(here)))
+            self.differences.append(
+                Difference(
+                    "misshaped", " + ".join(group.names), group.component.value, group.wanted, laid_together(here)
+                )
+            )
 
     def _count(self, group: Group) -> Tally:
         for m in group.members:
@@ -200,7 +154,9 @@ class _Held:
                 self._set_apart(kind, entry)
                 continue
             component = self.like.get(pattern(name))
-            self.differences.append(Difference("extra", name, component.value if component else "unassigned", None, entry.shape))
+            self.differences.append(
+                Difference("extra", name, component.value if component else "unassigned", None, entry.shape)
+            )
             if component:
                 self._tally(component).found += entry.elements or 0
 
@@ -224,41 +180,25 @@ class _Held:
         self.apart[kind] = None if known is None or n is None else known + n
 
     def outcome(self) -> Comparison:
-        """The finished comparison: exact where every shape is known and nothing differs, unchecked where only names could be compared."""
+        """The finished comparison.
+
+        Exact where every shape is known and nothing differs, unchecked where only names could be compared.
+        """
         known = all(e.elements is not None for e in self.plain.listing.values())
         check = Check.OFF if self.differences else Check.EXACT if known else Check.UNCHECKED
-        order = sorted(self.differences, key=lambda d: (list(Component).index(Component(d.component)) if d.component in set(Component) else 99))
+        order = sorted(
+            self.differences,
+            key=lambda d: list(Component).index(Component(d.component)) if d.component in set(Component) else 99,
+        )
         derived, found = sum(t.derived for t in self.tallies.values()), sum(t.found for t in self.tallies.values())
         return Comparison(
-            check, self.tallies, tuple(order), self.apart, self.plain.packings, known, self.names.place.layer("decoder"), derived, found
+            check,
+            self.tallies,
+            tuple(order),
+            self.apart,
+            self.plain.packings,
+            known,
+            self.names.place.layer("decoder"),
+            derived,
+            found,
         )
-
-
-def agrees(group: Group, found: list[Stored]) -> bool:
-    """Whether the tensors found hold the group's weights: axes of length 1 aside, and a vector in whatever shape."""
-    if any(f.elements is None for f in found):
-        return True
-    laid, wanted = _laid(found), group.wanted
-    if laid is None or len(_tight(group.members[0].shape)) == 1:
-        return sum(f.elements or 0 for f in found) == group.elements
-    if _tight(laid) == _tight(wanted):
-        return True
-    packed = found[0].packing is not None and group.transposed
-    return packed and _tight(laid) == _tight((*wanted[:-2], wanted[-1], wanted[-2]) if group.stack == 1 else _stacked(group))
-
-
-def _stacked(group: Group) -> Shape:
-    return (group.stack, sum(m.shape[0] for m in group.members), *group.members[0].shape[1:])
-
-
-def _laid(found: list[Stored]) -> Shape | None:
-    """The shape of the tensors laid together along their first axis; None where one is not known or they do not fit."""
-    shapes = [f.shape for f in found]
-    first = shapes[0]
-    if first is None or any(s is None or s[1:] != first[1:] for s in shapes):
-        return None
-    return first if len(shapes) == 1 else (sum(s[0] for s in shapes if s), *first[1:])
-
-
-def _tight(shape: Shape) -> Shape:
-    return tuple(n for n in shape if n != 1)

@@ -1,8 +1,9 @@
 """From canonical tensor names to a checkpoint's own, by the `[names]` of a family's row.
 
-The structure names every weight as Llama does and keeps query, key, value, gate and up apart. A checkpoint may call them otherwise,
-fuse several into one tensor, split one into several, keep experts in one stack, or store a matrix as [in, out]. A row says how, in the
-form that `families/_names.toml` explains; where it gives several spellings, the listing decides which one is used.
+The structure names every weight as Llama does and keeps query, key, value, gate and up apart. A checkpoint may call
+them otherwise, fuse several into one tensor, split one into several, keep experts in one stack, or store a matrix as
+[in, out]. A row says how, in the form that `families/_names.toml` explains; where it gives several spellings, the
+listing decides which one is used.
 """
 
 from __future__ import annotations
@@ -21,11 +22,22 @@ _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _NUMBERS = re.compile(r"\d+|\{[ie]\}")
 
 WRAPS = (
-    ("{root}", ""), ("", ""), ("language_model.{root}", "language_model."), ("{root}language_model.", ""),
-    ("language.{root}", "language."), ("llm.{root}", "llm."), ("thinker.{root}", "thinker."), ("text_model.{root}", "text_model."),
-    ("{root}text_model.", ""), ("model.llm.{root}", "model.llm."), ("language_model.", "language_model."),
-)  # fmt: skip
-"""Where a language model stands in a checkpoint: alone, without its root, or inside a wrapper; for its body and for its head."""
+    ("{root}", ""),
+    ("", ""),
+    ("language_model.{root}", "language_model."),
+    ("{root}language_model.", ""),
+    ("language.{root}", "language."),
+    ("llm.{root}", "llm."),
+    ("thinker.{root}", "thinker."),
+    ("text_model.{root}", "text_model."),
+    ("{root}text_model.", ""),
+    ("model.llm.{root}", "model.llm."),
+    ("language_model.", "language_model."),
+)
+"""Where a language model stands in a checkpoint: alone, without its root, or inside a wrapper.
+
+For its body and for its head.
+"""
 
 
 class Spelling(NamedTuple):
@@ -53,7 +65,9 @@ def spread(text: str) -> list[str]:
     found = _BRACES.search(text)
     if found is None:
         return [text]
-    return [each for choice in found[1].split(",") for each in spread(text[: found.start()] + choice + text[found.end() :])]
+    return [
+        each for choice in found[1].split(",") for each in spread(text[: found.start()] + choice + text[found.end() :])
+    ]
 
 
 Table = Mapping[str, tuple[Spelling, ...]]
@@ -66,8 +80,13 @@ class Rules(NamedTuple):
     common: Table
 
     def of(self, name: str) -> list[Spelling]:
-        """What a tensor may be called: by the rules its name begins with, the longest first, and at last by its own name."""
-        found = [s.after("", name[len(key) :]) for table in self for key in _beginnings(name) for s in table.get(key, ())]
+        """What a tensor may be called.
+
+        By the rules its name begins with, the longest first, and at last by its own name.
+        """
+        found = [
+            s.after("", name[len(key) :]) for table in self for key in _beginnings(name) for s in table.get(key, ())
+        ]
         return [*found, Spelling((name,))]
 
     def stacks(self, stack: str) -> list[str]:
@@ -86,7 +105,10 @@ def _table(table: Mapping[str, str | list[str]]) -> Table:
 
 
 def _entries(key: str, value: str | list[str]) -> Iterator[tuple[str, tuple[Spelling, ...]]]:
-    """The keys an entry stands for. Where a value has as many choices as the key they go together, else every key has the whole value."""
+    """The keys an entry stands for.
+
+    Where a value has as many choices as the key they go together, else every key has the whole value.
+    """
     keys, values = spread(key), [value] if isinstance(value, str) else value
     for n, each in enumerate(keys):
         yield each, tuple(_spelling(v, n, len(keys)) for v in values)
@@ -134,7 +156,14 @@ def places(made: Rules) -> Iterator[Place]:
 
 def placed(made: Rules, model: Model, present: frozenset[str]) -> Place:
     """The place where most of the model's tensors are found; `present` are the patterns of the checkpoint's names."""
-    names = [(run.stack, t.name) for run in model.runs if run.stack in STACKS for each in run.layers for p in each.parts for t in p.tensors]
+    names = [
+        (run.stack, t.name)
+        for run in model.runs
+        if run.stack in STACKS
+        for each in run.layers
+        for p in each.parts
+        for t in p.tensors
+    ]
     wanted = list(dict.fromkeys(names))
     ends = [t.name for p in model.ends.parts for t in p.tensors]
 
@@ -162,7 +191,10 @@ class Namer(NamedTuple):
     present: frozenset[str]
 
     def of_layer(self, stack: str, name: str) -> list[Spelling]:
-        """What a layer's tensor may be called in this checkpoint, with `{i}` and `{e}` for layer and expert; one at least."""
+        """What a layer's tensor may be called in this checkpoint, with `{i}` and `{e}` for layer and expert.
+
+        One at least.
+        """
         return self._possible([s.after(self.place.layer(stack)) for s in self.made.of(name)])
 
     def of_end(self, name: str) -> Spelling:

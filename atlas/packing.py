@@ -1,8 +1,9 @@
 """Quantized tensors of a checkpoint, unpacked to the parameters they stand for.
 
-Several tensors that share a stem (`qweight`, `scales`, `qzeros`, ...) become the one weight they encode, with its logical shape; what
-is left of them is counted apart as scales. Only shapes are used, and the config's bits or group size where shapes leave them open.
-A packing that does not add up is left as it stands, so that it is reported and not believed.
+Several tensors that share a stem (`qweight`, `scales`, `qzeros`, ...) become the one weight they encode, with its
+logical shape; what is left of them is counted apart as scales. Only shapes are used, and the config's bits or group
+size where shapes leave them open. A packing that does not add up is left as it stands, so that it is reported and not
+believed.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ class Stored(NamedTuple):
 
     shape: Shape | None = None
     dtype: str | None = None
-    count: int | None = None
+    counted: int | None = None
     packing: str | None = None
 
     @property
     def elements(self) -> int | None:
         """How many parameters it holds, where that is known."""
-        return self.count if self.shape is None else prod(self.shape)
+        return self.counted if self.shape is None else prod(self.shape)
 
 
 Listing = Mapping[str, Stored]
@@ -42,12 +43,37 @@ class Unpacked(NamedTuple):
 
 
 _BESIDE = (
-    "qweight", "qzeros", "scales", "g_idx", "biases", "weight_packed", "weight_shape", "weight_zero_point", "weight_g_idx",
-    "weight_scale", "weight_scale_inv", "weight_scale_2", "weight_scales", "weight_global_scale", "input_global_scale", "input_scale",
-    "input_zero_point", "output_scale", "activation_scale", "k_scale", "v_scale", "q_scale", "kv_scale", "prob_scale", "scale", "SCB",
+    "qweight",
+    "qzeros",
+    "scales",
+    "g_idx",
+    "biases",
+    "weight_packed",
+    "weight_shape",
+    "weight_zero_point",
+    "weight_g_idx",
+    "weight_scale",
+    "weight_scale_inv",
+    "weight_scale_2",
+    "weight_scales",
+    "weight_global_scale",
+    "input_global_scale",
+    "input_scale",
+    "input_zero_point",
+    "output_scale",
+    "activation_scale",
+    "k_scale",
+    "v_scale",
+    "q_scale",
+    "kv_scale",
+    "prob_scale",
+    "scale",
+    "SCB",
     "weight_format",
-)  # fmt: skip
-_ALWAYS = frozenset(("input_scale", "output_scale", "activation_scale", "k_scale", "v_scale", "q_scale", "kv_scale", "prob_scale"))
+)
+_ALWAYS = frozenset(
+    ("input_scale", "output_scale", "activation_scale", "k_scale", "v_scale", "q_scale", "kv_scale", "prob_scale")
+)
 """Scales of activations and caches: they may stand without a weight beside them."""
 _PARTS = re.compile(
     rf"^(?P<stem>.+?)(?P<joint>\.weight\.|\.|_)(?P<part>absmax|quant_map|nested_absmax|nested_quant_map|quant_state\.\w+|blocks|{'|'.join(_BESIDE)})$"
@@ -57,7 +83,10 @@ Companions = dict[str, Stored]
 
 
 def unpack(listing: Listing, quantization: Mapping[str, Any] | None = None) -> Unpacked:
-    """The listing with every packing understood replaced by the weight it stands for. `quantization` is the config's own object."""
+    """The listing with every packing understood replaced by the weight it stands for.
+
+    `quantization` is the config's own object.
+    """
     found, rest = _gathered(listing)
     out, scales, packings = dict(rest), dict[str, Stored](), dict[str, int]()
     settings = quantization or {}
@@ -97,7 +126,9 @@ def _names(stem: str, parts: Companions) -> dict[str, str]:
     return {p.removeprefix(".weight.").removeprefix(".").removeprefix("_"): stem + p for p in parts}
 
 
-def _unpacked(stem: str, parts: Companions, rest: Mapping[str, Stored], settings: Mapping[str, Any]) -> tuple[str, Stored] | None:
+def _unpacked(
+    stem: str, parts: Companions, rest: Mapping[str, Stored], settings: Mapping[str, Any]
+) -> tuple[str, Stored] | None:
     """The weight that a stem's parts stand for, under its name; None where they do not add up."""
     plain = {p.removeprefix(".weight.").removeprefix(".").removeprefix("_"): s for p, s in parts.items()}
     name = stem if "blocks" in plain else f"{stem}.weight"
@@ -136,14 +167,14 @@ def _awq(_: Stored | None, parts: Companions, __: Mapping[str, Any]) -> Stored |
 
 
 def _bnb4(weight: Stored | None, parts: Companions, _: Mapping[str, Any]) -> Stored | None:
-    """bitsandbytes 4 bit: two weights a byte in one column; the shape is data, so only the count is known."""
+    """Four bits of bitsandbytes: two weights a byte in one column; the shape is data, so only the count is known."""
     if weight is None or weight.shape is None or "absmax" not in parts or "quant_map" not in parts:
         return None
     return Stored(None, weight.dtype, 2 * prod(weight.shape))
 
 
 def _bnb8(weight: Stored | None, parts: Companions, _: Mapping[str, Any]) -> Stored | None:
-    """bitsandbytes 8 bit: the weight as it is, one scale per row."""
+    """Eight bits of bitsandbytes: the weight as it is, one scale per row."""
     ok = weight is not None and weight.dtype == "I8" and weight.shape and _shape(parts, "SCB") == weight.shape[:1]
     return weight if ok else None
 
@@ -175,11 +206,18 @@ def _two_a_byte(weight: Stored | None, parts: Companions, _: Mapping[str, Any]) 
 
 def _int8(weight: Stored | None, parts: Companions, _: Mapping[str, Any]) -> Stored | None:
     """Plain 8-bit integers with scales."""
-    return weight if weight is not None and weight.dtype == "I8" and ("weight_scale" in parts or "weight_scales" in parts) else None
+    return (
+        weight
+        if weight is not None and weight.dtype == "I8" and ("weight_scale" in parts or "weight_scales" in parts)
+        else None
+    )
 
 
 def _packed_int32(_: Stored | None, parts: Companions, settings: Mapping[str, Any]) -> Stored | None:
-    """compressed-tensors' pack-quantized: 32 / bits weights to an int32 along the inputs; the bits stand in the config."""
+    """compressed-tensors' pack-quantized: 32 / bits weights to an int32 along the inputs.
+
+    The bits stand in the config.
+    """
     packed, scales = _shape(parts, "weight_packed"), _shape(parts, "weight_scale")
     if len(packed) < 2 or not scales or parts["weight_packed"].dtype != "I32":
         return None
@@ -200,7 +238,10 @@ def _of(value: Any, key: str) -> Any:
 
 
 def _mlx(weight: Stored | None, parts: Companions, settings: Mapping[str, Any]) -> Stored | None:
-    """MLX: 32 / bits weights to a uint32, a scale (and a bias) per group along the inputs; bits may differ by module."""
+    """MLX: 32 / bits weights to a uint32, a scale (and a bias) per group along the inputs.
+
+    Bits may differ by module.
+    """
     scales = _shape(parts, "scales")
     if weight is None or not weight.shape or weight.dtype != "U32" or not scales or scales[:-1] != weight.shape[:-1]:
         return None
@@ -218,12 +259,20 @@ def _groups(settings: Mapping[str, Any]) -> Iterator[int]:
 
 
 def _whole(a: int, b: int) -> int | None:
-    """a / b where that is a whole number."""
+    """One number over another where that is a whole number."""
     return a // b if b and a % b == 0 else None
 
 
 _READERS = {
-    "gptq": _gptq, "awq": _awq, "bitsandbytes 4-bit": _bnb4, "bitsandbytes 8-bit": _bnb8, "mxfp4": _mxfp4_blocks, "fp8": _fp8,
-    "fp4, two a byte": _two_a_byte, "int8": _int8, "pack-quantized": _packed_int32, "mlx": _mlx,
-}  # fmt: skip
+    "gptq": _gptq,
+    "awq": _awq,
+    "bitsandbytes 4-bit": _bnb4,
+    "bitsandbytes 8-bit": _bnb8,
+    "mxfp4": _mxfp4_blocks,
+    "fp8": _fp8,
+    "fp4, two a byte": _two_a_byte,
+    "int8": _int8,
+    "pack-quantized": _packed_int32,
+    "mlx": _mlx,
+}
 """How each packing is read, in the order they are tried: none takes what is another's."""

@@ -1,13 +1,14 @@
 """Totals that others state, held against ours: the Hub's count of a checkpoint's elements, a model's name, a card.
 
-A difference is explained only by arithmetic: a total that some of the usual extras (drafting layers, a tied head stored again, scales,
-buffers) make equal to the last weight. What has no arithmetic (towers of unknown size, packed integers) is left unchecked, with the reason.
+A difference is explained only by arithmetic: a total that some of the usual extras (drafting layers, a tied head
+stored again, scales, buffers) make equal to the last weight. What has no arithmetic (towers of unknown size, packed
+integers) is left unchecked, with the reason.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 from math import prod
 from typing import NamedTuple
@@ -25,7 +26,10 @@ FP8_BLOCK = 128
 
 
 class TotalCheck(NamedTuple):
-    """One total held against ours: `result` is exact, explained, off or unchecked, `note` says what explains a difference."""
+    """One total held against ours.
+
+    `result` is exact, explained, off or unchecked, `note` says what explains a difference.
+    """
 
     result: str
     expected: int
@@ -46,7 +50,10 @@ class Extra(NamedTuple):
 
 
 def check_total(derived: Derived, total: Mapping[str, int] | int) -> TotalCheck:
-    """Hold the Hub's total (by dtype, or as one number) against the derived one. A refused config raises `ValueError`."""
+    """Hold the Hub's total (by dtype, or as one number) against the derived one.
+
+    A refused config raises `ValueError`.
+    """
     model, ours = derived.model, derived.fingerprint.params_total
     if model is None or ours is None:
         raise ValueError("a refused config has no total to hold anything against")
@@ -75,11 +82,17 @@ def _unexplained(f: Fingerprint, by_dtype: Mapping[str, int], theirs: int, ours:
         words = ", ".join(f"{by_dtype[d]:,} elements of {d}" for d in packed)
         return TotalCheck("unchecked", theirs, ours, f"packed quantization: {words} are no count of weights")
     if f.quant_method is not None:
-        return TotalCheck("unchecked", theirs, ours, f"quantized ({f.quant_method}): {theirs - ours:+,} elements, packed or scales")
+        return TotalCheck(
+            "unchecked", theirs, ours, f"quantized ({f.quant_method}): {theirs - ours:+,} elements, packed or scales"
+        )
     if f.has_towers and theirs > ours:
-        return TotalCheck("unchecked", theirs, ours, f"towers included: {theirs - ours:,} elements beside the language model")
+        return TotalCheck(
+            "unchecked", theirs, ours, f"towers included: {theirs - ours:,} elements beside the language model"
+        )
     if f.n_mtp_layers and f.params_mtp is None and theirs > ours:
-        return TotalCheck("unchecked", theirs, ours, f"drafting layers of unknown content included: {theirs - ours:,} elements more")
+        return TotalCheck(
+            "unchecked", theirs, ours, f"drafting layers of unknown content included: {theirs - ours:,} elements more"
+        )
     return TotalCheck("off", theirs, ours, f"{theirs - ours:+,} elements against the derived weights")
 
 
@@ -87,15 +100,23 @@ def extras(model: Model, f: Fingerprint) -> Iterator[Extra]:
     """What a total may count otherwise, in elements; only what is not zero."""
     counts = {
         "MTP layers included": _of(model, lambda t: t.component is Component.MTP and not _is_table(t)),
-        "the MTP layers' own copies of embedding and head included": _of(model, lambda t: t.component is Component.MTP and _is_table(t)),
+        "the MTP layers' own copies of embedding and head included": _of(
+            model, lambda t: t.component is Component.MTP and _is_table(t)
+        ),
         "tied head stored twice": _of(model, lambda t: t.component is Component.UNEMBEDDING and not t.stored, copies=1),
         "persistent buffers included": _of(model, lambda t: t.component is Component.BUFFERS),
-        "router correction biases left out": -_of(model, lambda t: t.name.endswith("correction_bias") and t.component is not Component.MTP),
+        "router correction biases left out": -_of(
+            model, lambda t: t.name.endswith("correction_bias") and t.component is not Component.MTP
+        ),
         "the MTP layers' router correction biases left out": -_of(
             model, lambda t: t.name.endswith("correction_bias") and t.component is Component.MTP
         ),
-        "rotary frequencies of every layer included": sum(n * (m.rotary_dim or 0) // 2 for m, n in shape_of(model).mixers),
-        "causal masks of every layer included": model.n_layers * (f.max_context or 0) ** 2 if f.position == "learned" else 0,
+        "rotary frequencies of every layer included": sum(
+            n * (m.rotary_dim or 0) // 2 for m, n in shape_of(model).mixers
+        ),
+        "causal masks of every layer included": model.n_layers * (f.max_context or 0) ** 2
+        if f.position == "learned"
+        else 0,
         **_scales(model, f),
     }
     yield from (Extra(words, n) for words, n in counts.items() if n)
@@ -108,14 +129,26 @@ def _scales(model: Model, f: Fingerprint) -> dict[str, int]:
         return {"MXFP4 scales included, one per 32 weights": experts // MXFP4_BLOCK}
     if f.quant_method not in ("fp8", None):
         return {}
-    own, drafting = (sum(n * _blocks(t) for n, t in _tensors(model) if (t.component is Component.MTP) is mtp) for mtp in (False, True))
+    own, drafting = (
+        sum(n * _blocks(t) for n, t in _tensors(model) if (t.component is Component.MTP) is mtp)
+        for mtp in (False, True)
+    )
     return {
         "FP8 scales included, one per block of 128 x 128": own,
         "the MTP layers' FP8 scales included": drafting,
     }
 
 
-_UNSCALED = ("embed_tokens", "lm_head", "shared_head", "eh_proj", "mlp.gate.", "weights_proj", "conv1d", "shared_expert_gate")
+_UNSCALED = (
+    "embed_tokens",
+    "lm_head",
+    "shared_head",
+    "eh_proj",
+    "mlp.gate.",
+    "weights_proj",
+    "conv1d",
+    "shared_expert_gate",
+)
 
 
 def _blocks(t: Tensor) -> int:
@@ -134,9 +167,8 @@ def _tensors(model: Model) -> Iterator[tuple[int, Tensor]]:
         yield from ((n, t) for p in each.parts for t in p.tensors)
 
 
-def _of(model: Model, wanted: object, copies: int | None = None) -> int:
+def _of(model: Model, wanted: Callable[[Tensor], bool], copies: int | None = None) -> int:
     """Elements of the tensors that a rule takes, as often as they are stored."""
-    assert callable(wanted)  # noqa: S101 - every caller gives a rule
     return sum(n * (t.stored if copies is None else copies) * t.elements for n, t in _tensors(model) if wanted(t))
 
 
@@ -160,7 +192,10 @@ _IN_NAME = re.compile(
 
 
 def in_name(repo_id: str) -> list[Stated]:
-    """The totals that a name states: `235B-A22B` is 235B, 22B of them active; `17B-16E` is 17B active. A product (8x7B) states neither."""
+    """The totals that a name states: `235B-A22B` is 235B, 22B of them active; `17B-16E` is 17B active.
+
+    A product (8x7B) states neither.
+    """
     found: dict[str, Stated] = {}
     for m in _IN_NAME.finditer(repo_id.rpartition("/")[2]):
         if m["times"] is None:

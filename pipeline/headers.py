@@ -1,7 +1,8 @@
 """Headers of safetensors files, on disk and on the Hub: name, type and shape of every tensor. Weights are never read.
 
-A header is eight bytes of length and that much JSON. It comes from strangers: its length is bounded, its offsets have to fit the
-shapes and the file, and what does not is refused. An index file alone gives names, and how many bytes all tensors take.
+A header is eight bytes of length and that much JSON. It comes from strangers: its length is bounded, its offsets have
+to fit the shapes and the file, and what does not is refused. An index file alone gives names, and how many bytes all
+tensors take.
 """
 
 from __future__ import annotations
@@ -21,9 +22,27 @@ LONGEST = 100 * MIB
 """The longest header that the format's own library takes."""
 LONGEST_INDEX = 64 * MIB
 BITS = {
-    "BOOL": 8, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8, "F8_E8M0": 8, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "I16": 16, "U16": 16,
-    "F16": 16, "BF16": 16, "I32": 32, "U32": 32, "F32": 32, "C64": 64, "F64": 64, "I64": 64, "U64": 64,
-}  # fmt: skip
+    "BOOL": 8,
+    "U8": 8,
+    "I8": 8,
+    "F8_E5M2": 8,
+    "F8_E4M3": 8,
+    "F8_E8M0": 8,
+    "F4": 4,
+    "F6_E2M3": 6,
+    "F6_E3M2": 6,
+    "I16": 16,
+    "U16": 16,
+    "F16": 16,
+    "BF16": 16,
+    "I32": 32,
+    "U32": 32,
+    "F32": 32,
+    "C64": 64,
+    "F64": 64,
+    "I64": 64,
+    "U64": 64,
+}
 """Bits of one element; a type that is not here is listed without a check of its bytes."""
 INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 
@@ -111,7 +130,10 @@ def index(raw: bytes, name: str) -> Index:
 
 
 def local(path: Path) -> Headers:
-    """The tensors of a checkpoint on disk: a safetensors file, an index, or the folder of them. Raises `NotFound` or `Invalid`."""
+    """The tensors of a checkpoint on disk: a safetensors file, an index, or the folder of them.
+
+    Raises `NotFound` or `Invalid`.
+    """
     if path.is_dir():
         return _folder(path)
     if not path.is_file():
@@ -155,7 +177,10 @@ def _plain(name: str) -> str:
 
 
 def weights(names: Iterable[str]) -> list[str]:
-    """The files of a folder that hold the model: `model.safetensors`, else its shards, else every safetensors file that is no adapter."""
+    """The files of a folder that hold the model.
+
+    `model.safetensors`, else its shards, else every safetensors file that is no adapter.
+    """
     found = sorted(n for n in names if n.endswith(".safetensors") and "/" not in n)
     rules: tuple[Callable[[str], bool], ...] = (
         lambda n: n == "model.safetensors",

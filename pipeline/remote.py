@@ -1,6 +1,7 @@
 """A checkpoint on the Hub: its config, and its headers by range request, on huggingface_hub's own session.
 
-Every answer is read up to a cap and no further, also where a server ignores the range. Everything is asked at one commit.
+Every answer is read up to a cap and no further, also where a server ignores the range. Everything is asked at one
+commit.
 """
 
 from __future__ import annotations
@@ -93,7 +94,10 @@ def _headers(files: str, repo_id: str, names: list[str]) -> headers.Headers:
 
 
 def header(url: str, name: str) -> dict[str, headers.Stored]:
-    """The tensors of one file: one request, a second where its header is longer. Raises what `get` and `headers.parsed` raise."""
+    """The tensors of one file: one request, a second where its header is longer.
+
+    Raises what `get` and `headers.parsed` raise.
+    """
     start = get(url, FIRST, ranged=True)
     n = headers.length(start, name)
     body = start[8 : 8 + n]
@@ -111,7 +115,9 @@ def get(url: str, most: int, *, ranged: bool = False) -> bytes:
             with attempt:
                 return _once(url, most, ranged=ranged)
     except Again as error:
-        raise Upstream(f"{url} cannot be had ({error}); run the command again later, or check the network or --endpoint") from error
+        raise Upstream(
+            f"{url} cannot be had ({error}); run the command again later, or check the network or --endpoint"
+        ) from error
     raise AssertionError
 
 

@@ -12,9 +12,12 @@ from schemas.vocabulary import Check
 
 GOOD = "green"
 APART = {
-    "mtp": "drafting (MTP) layers", "towers": "towers and projectors", "buffers": "buffers", "scales": "quantization scales",
+    "mtp": "drafting (MTP) layers",
+    "towers": "towers and projectors",
+    "buffers": "buffers",
+    "scales": "quantization scales",
     "tied_again": "tied weights stored again",
-}  # fmt: skip
+}
 WORDS = {Check.EXACT: "exact", Check.OFF: "off", Check.UNCHECKED: "unchecked"}
 
 
@@ -25,7 +28,9 @@ def report(found: Verified) -> Iterator[Line]:
     yield from wrapped(terminal(_against(found)), 2, DIM)
     held = found.comparison
     if held is None:
-        yield from wrapped(terminal(f"Refused: {found.fingerprint.refusal_kind}: {found.fingerprint.refusal_reason}"), 2, WARN)
+        yield from wrapped(
+            terminal(f"Refused: {found.fingerprint.refusal_kind}: {found.fingerprint.refusal_reason}"), 2, WARN
+        )
         return
     yield []
     yield from _components(held)
@@ -37,7 +42,11 @@ def report(found: Verified) -> Iterator[Line]:
 
 def _against(found: Verified) -> str:
     files = found.files[0] if len(found.files) == 1 else f"{len(found.files)} files"
-    what = {"headers": "names and shapes of", "index": "names and bytes of", "names": "names (an index has no shapes) of"}[found.basis]
+    what = {
+        "headers": "names and shapes of",
+        "index": "names and bytes of",
+        "names": "names (an index has no shapes) of",
+    }[found.basis]
     at = f" at {found.revision[:12]}" if found.revision else ""
     inside = found.comparison.prefix if found.comparison else None
     return f"{what} {files}{at}" + (f", layers at {inside}" if inside else "")
@@ -50,7 +59,11 @@ def _components(held: Comparison) -> Iterator[Line]:
         if tally is not None:
             found = f"{tally.found:,}" if held.shapes_known else "-"
             agrees = tally.found == tally.derived or not held.shapes_known
-            yield [(f"{label:<22}{tally.derived:>19,}", ""), (f"{found:>19}", "" if agrees else WARN), (f"{tally.tensors:>10,}", DIM)]
+            yield [
+                (f"{label:<22}{tally.derived:>19,}", ""),
+                (f"{found:>19}", "" if agrees else WARN),
+                (f"{tally.tensors:>10,}", DIM),
+            ]
     total = f"{held.found:,}" if held.shapes_known else "-"
     yield [(f"{'total':<22}{held.derived:>19,}{total:>19}", STRONG)]
 
@@ -73,5 +86,7 @@ def _differences(held: Comparison) -> Iterator[Line]:
 
 
 def _shapes(d: Difference) -> str:
-    parts = [f"{word} {list(shape)}" for word, shape in (("derived", d.wanted), ("found", d.found)) if shape is not None]
+    parts = [
+        f"{word} {list(shape)}" for word, shape in (("derived", d.wanted), ("found", d.found)) if shape is not None
+    ]
     return f": {', '.join(parts)}" if parts else ""

@@ -1,4 +1,7 @@
-"""What `atlas verify` does: a checkpoint's headers against its own config, as a report, an object, and rows of `checks`."""
+"""What `atlas verify` does.
+
+A checkpoint's headers against its own config, as a report, an object, and rows of `checks`.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,9 @@ def verify(target: str, endpoint: str | None = None) -> Verified:
             raise NotFound(f"{folder} has no config.json, so there is nothing to derive the weights from")
         return verified(folder.resolve().name, read(folder), local(path))
     if target.startswith((".", "/", "~")):
-        raise NotFound(f"{target} does not exist: give a checkpoint folder, a .safetensors file, or a repository as owner/name")
+        raise NotFound(
+            f"{target} does not exist: give a checkpoint folder, a .safetensors file, or a repository as owner/name"
+        )
     from pipeline.remote import checkpoint
 
     found = checkpoint(target, endpoint)
@@ -62,9 +67,15 @@ def verified(name: str, config: bytes, headers: Headers, revision: str | None = 
         return Verified(name, revision, derived.fingerprint, "headers", headers.files)
     data = load(config)
     held = compare(
-        derived.model, reader(data).rules, headers.listing, quantization=quantization(data), n_mtp=derived.fingerprint.n_mtp_layers
+        derived.model,
+        reader(data).rules,
+        headers.listing,
+        quantization=quantization(data),
+        n_mtp=derived.fingerprint.n_mtp_layers,
     )
-    known = Verified(name, revision, derived.fingerprint, "headers" if held.shapes_known else "names", headers.files, held)
+    known = Verified(
+        name, revision, derived.fingerprint, "headers" if held.shapes_known else "names", headers.files, held
+    )
     return known if held.shapes_known else _by_bytes(known, derived.model, headers)
 
 
@@ -79,7 +90,10 @@ def quantization(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _by_bytes(found: Verified, model: Model, headers: Headers) -> Verified:
-    """Of an index, names and the bytes of all tensors can be compared: both agreeing is exact where nothing else is stored."""
+    """Of an index, names and the bytes of all tensors can be compared.
+
+    Both agreeing is exact where nothing else is stored.
+    """
     held, total = found.comparison, headers.total_bytes
     if held is None or held.check is Check.OFF or total is None:
         return found
@@ -90,13 +104,20 @@ def _by_bytes(found: Verified, model: Model, headers: Headers) -> Verified:
         if total - width * held.derived in {beside * 2, beside * 4}:
             note = f"names agree, and {total:,} bytes are {held.derived:,} weights of {width} bytes"
             note += f" and {beside:,} rotary frequencies" if beside else ""
-            return msgspec.structs.replace(found, basis="index", note=note, comparison=msgspec.structs.replace(held, check=Check.EXACT))
+            return msgspec.structs.replace(
+                found, basis="index", note=note, comparison=msgspec.structs.replace(held, check=Check.EXACT)
+            )
     note = f"names agree, but {total:,} bytes are no whole number of bytes for each of {held.derived:,} weights"
-    return msgspec.structs.replace(found, basis="index", note=note, comparison=msgspec.structs.replace(held, check=Check.OFF))
+    return msgspec.structs.replace(
+        found, basis="index", note=note, comparison=msgspec.structs.replace(held, check=Check.OFF)
+    )
 
 
 def _rotary(model: Model, headers: Headers) -> int | None:
-    """Elements of the rotary frequencies that old checkpoints keep, half the rotated width each; None where other buffers are kept."""
+    """Elements of the rotary frequencies that old checkpoints keep, half the rotated width each.
+
+    None where other buffers are kept.
+    """
     from atlas.describe import shape_of
 
     widths = {m.rotary_dim for m, _ in shape_of(model).mixers if m.rotary_dim is not None}
@@ -119,9 +140,13 @@ def check_row(found: Verified) -> Row:
     held = found.comparison
     words = _differences(held) if held else found.fingerprint.refusal_reason
     return {
-        "repo_id": found.name, "kind": "headers" if found.basis == "headers" else "index", "expected": held and held.found,
-        "derived": held and held.derived, "result": found.check.value, "note": words or found.note,
-    }  # fmt: skip
+        "repo_id": found.name,
+        "kind": "headers" if found.basis == "headers" else "index",
+        "expected": held and held.found,
+        "derived": held and held.derived,
+        "result": found.check.value,
+        "note": words or found.note,
+    }
 
 
 def _differences(held: Comparison) -> str | None:
@@ -134,20 +159,34 @@ def _differences(held: Comparison) -> str | None:
     return f"{counts}; first: {first.kind} {first.name}"
 
 
-def total_row(repo_id: str, derived: Derived, total: Mapping[str, int] | int, kind: str = "safetensors_total") -> Row | None:
+def total_row(
+    repo_id: str, derived: Derived, total: Mapping[str, int] | int, kind: str = "safetensors_total"
+) -> Row | None:
     """The row of `checks` for a total that the Hub states; None where the config was refused."""
     if derived.model is None:
         return None
     found = check_total(derived, total)
     return {
-        "repo_id": repo_id, "kind": kind, "expected": found.expected, "derived": found.derived, "result": found.check.value, "note": found.note,
-    }  # fmt: skip
+        "repo_id": repo_id,
+        "kind": kind,
+        "expected": found.expected,
+        "derived": found.derived,
+        "result": found.check.value,
+        "note": found.note,
+    }
 
 
 def disagreements(repo_id: str, f: Fingerprint, reported: Iterable[tuple[str, int, str]] = ()) -> Iterator[Row]:
-    """Rows of `disagreements`: what the name states, and reported (fact, value, source) totals, where they are not ours."""
+    """Rows of `disagreements`.
+
+    What the name states, and reported (fact, value, source) totals, where they are not ours.
+    """
     stated = [(s, "its name") for s in in_name(repo_id)]
-    stated += [(as_stated(fact, value), source) for fact, value, source in reported if fact in ("params_total", "params_active")]
+    stated += [
+        (as_stated(fact, value), source)
+        for fact, value, source in reported
+        if fact in ("params_total", "params_active")
+    ]
     for each, tool in stated:
         row = disagreement(repo_id, f, each, tool)
         if row is not None:
@@ -158,13 +197,25 @@ def as_object(found: Verified) -> dict[str, Any]:
     """The verification for programs."""
     held = found.comparison
     made: dict[str, Any] = {
-        "name": found.name, "revision": found.revision, "check": found.check.value, "basis": found.basis, "files": len(found.files),
-        "verdict": found.fingerprint.verdict, "params_total": found.fingerprint.params_total, "note": found.note,
-    }  # fmt: skip
+        "name": found.name,
+        "revision": found.revision,
+        "check": found.check.value,
+        "basis": found.basis,
+        "files": len(found.files),
+        "verdict": found.fingerprint.verdict,
+        "params_total": found.fingerprint.params_total,
+        "note": found.note,
+    }
     if held is None:
-        return made | {"refusal_kind": found.fingerprint.refusal_kind, "refusal_reason": found.fingerprint.refusal_reason}
+        return made | {
+            "refusal_kind": found.fingerprint.refusal_kind,
+            "refusal_reason": found.fingerprint.refusal_reason,
+        }
     return made | {
-        "derived": held.derived, "found": held.found if held.shapes_known else None,
+        "derived": held.derived,
+        "found": held.found if held.shapes_known else None,
         "components": {k: msgspec.to_builtins(v) for k, v in held.components.items()},
-        "differences": [d._asdict() for d in held.differences], "apart": held.apart, "packings": held.packings,
-    }  # fmt: skip
+        "differences": [d._asdict() for d in held.differences],
+        "apart": held.apart,
+        "packings": held.packings,
+    }

@@ -1,14 +1,18 @@
-"""Shrunk checkpoints of many families: real names and shapes (see fixtures/make_checkpoints.py), written as real files of zeros."""
+"""Shrunk checkpoints of many families.
+
+Real names and shapes (see fixtures/make_checkpoints.py), written as real files of zeros.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import json
 from functools import cache
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from safetensors import serialize_file
+from safetensors import TensorSpec, serialize_file
 
 from atlas.checkpoint import Comparison, compare
 from atlas.interpret import derive, reader
@@ -16,9 +20,16 @@ from atlas.packing import Stored
 from pipeline.headers import BITS
 
 KIND = {
-    "F32": "float32", "F16": "float16", "BF16": "bfloat16", "I32": "int32", "I64": "int64", "I8": "int8", "U8": "uint8", "U32": "uint32",
+    "F32": "float32",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "I32": "int32",
+    "I64": "int64",
+    "I8": "int8",
+    "U8": "uint8",
+    "U32": "uint32",
     "F8_E4M3": "float8_e4m3fn",
-}  # fmt: skip
+}
 Tensors = dict[str, tuple[str, tuple[int, ...]]]
 
 
@@ -35,13 +46,20 @@ def checkpoints() -> dict[str, Shrunk]:
     """The recorded checkpoints by model_type."""
     lines = (Path(__file__).parent / "fixtures" / "checkpoints.jsonl").read_text("utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
-    return {r["model_type"]: Shrunk(r["model_type"], r["config"], {k: (d, tuple(s)) for k, (d, s) in r["tensors"].items()}) for r in rows}
+    return {
+        r["model_type"]: Shrunk(r["model_type"], r["config"], {k: (d, tuple(s)) for k, (d, s) in r["tensors"].items()})
+        for r in rows
+    }
 
 
 def write(path: Path, tensors: Tensors) -> None:
     """A safetensors file of zeros with these tensors, written by the safetensors library."""
+    sizes = {name: BITS[dtype] * prod(shape) // 8 for name, (dtype, shape) in tensors.items()}
+    zeros = ctypes.create_string_buffer(
+        max(sizes.values(), default=0) + 1
+    )  # the library copies from here while it writes
     data = {
-        name: {"dtype": KIND[dtype], "shape": list(shape), "data": bytes(BITS[dtype] * prod(shape) // 8)}
+        name: TensorSpec(dtype=KIND[dtype], shape=shape, data_ptr=ctypes.addressof(zeros), data_len=sizes[name])
         for name, (dtype, shape) in tensors.items()
     }
     serialize_file(data, str(path), {"format": "pt"})
@@ -60,4 +78,6 @@ def held(config: dict[str, Any], tensors: Tensors, quantization: dict[str, Any] 
     found = derive(config)
     assert found.model is not None, found.fingerprint.refusal_reason
     listing = {k: Stored(s, d) for k, (d, s) in tensors.items()}
-    return compare(found.model, reader(config).rules, listing, quantization=quantization, n_mtp=found.fingerprint.n_mtp_layers)
+    return compare(
+        found.model, reader(config).rules, listing, quantization=quantization, n_mtp=found.fingerprint.n_mtp_layers
+    )

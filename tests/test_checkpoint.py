@@ -36,7 +36,10 @@ def test_every_family_agrees_tensor_by_tensor_with_what_transformers_saves(model
 
 
 def test_one_layer_fewer_leaves_exactly_that_layer_over() -> None:
-    """A config with one layer fewer than the checkpoint: the nine tensors of the last layer are extra, in their components."""
+    """A config with one layer fewer than the checkpoint.
+
+    The nine tensors of the last layer are extra, in their components.
+    """
     found = held(LLAMA.config | {"num_hidden_layers": 1}, LLAMA.tensors)
     assert found.check is Check.OFF
     assert sorted(names(found, "extra")) == sorted(n for n in LLAMA.tensors if ".layers.1." in n)
@@ -46,7 +49,10 @@ def test_one_layer_fewer_leaves_exactly_that_layer_over() -> None:
 
 
 def test_another_width_is_misshaped_in_every_layer() -> None:
-    """A config with another intermediate_size: gate, up and down of both layers are misshaped, with both shapes told."""
+    """A config with another intermediate_size.
+
+    Gate, up and down of both layers are misshaped, with both shapes told.
+    """
     found = held(LLAMA.config | {"intermediate_size": 40}, LLAMA.tensors)
     assert len(found.differences) == 6
     expected = Difference("misshaped", "model.layers.0.mlp.down_proj.weight", "ffn_dense", (32, 40), (32, 48))
@@ -57,11 +63,16 @@ def test_a_missing_tensor_is_named() -> None:
     """A checkpoint without one tensor: exactly that one is missing, with the shape it should have."""
     tensors = {k: v for k, v in LLAMA.tensors.items() if k != "model.layers.1.self_attn.v_proj.weight"}
     found = held(LLAMA.config, tensors)
-    assert found.differences == (Difference("missing", "model.layers.1.self_attn.v_proj.weight", "attention", (16, 32), None),)
+    assert found.differences == (
+        Difference("missing", "model.layers.1.self_attn.v_proj.weight", "attention", (16, 32), None),
+    )
 
 
 def test_a_fused_tensor_of_the_wrong_size_is_misshaped_as_one() -> None:
-    """Phi-3 fuses q, k and v: with four KV heads the derived tensor has 3 x 32 rows, the checkpoint's (4 + 2 + 2) x 8."""
+    """Phi-3 fuses q, k and v.
+
+    With four KV heads the derived tensor has 3 x 32 rows, the checkpoint's (4 + 2 + 2) x 8.
+    """
     one = checkpoints()["phi3"]
     found = held(one.config | {"num_key_value_heads": 4}, one.tensors)
     assert found.differences[0] == Difference(
@@ -71,15 +82,24 @@ def test_a_fused_tensor_of_the_wrong_size_is_misshaped_as_one() -> None:
 
 
 def test_an_expert_fewer_is_extra_one_by_one_or_misshaped_as_a_stack() -> None:
-    """Mixtral stores each expert: three tensors a layer are left over. Gpt-oss stacks them: the stacks have another length."""
+    """Mixtral stores each expert: three tensors a layer are left over.
+
+    Gpt-oss stacks them: the stacks have another length.
+    """
     one = checkpoints()["mixtral"]
     found = held(one.config | {"num_local_experts": 3}, one.tensors)
     assert len(names(found, "extra")) == 6
     assert all(".experts.3." in n for n in names(found, "extra"))
-    assert names(found, "misshaped") == ["model.layers.0.block_sparse_moe.gate.weight", "model.layers.1.block_sparse_moe.gate.weight"]
+    assert names(found, "misshaped") == [
+        "model.layers.0.block_sparse_moe.gate.weight",
+        "model.layers.1.block_sparse_moe.gate.weight",
+    ]
     stacked = checkpoints()["gpt_oss"]
     misshaped = held(stacked.config | {"num_local_experts": 3}, stacked.tensors)
-    assert Difference("misshaped", "model.layers.0.mlp.experts.down_proj", "experts_routed", (3, 48, 32), (4, 48, 32)) in misshaped.differences
+    assert (
+        Difference("misshaped", "model.layers.0.mlp.experts.down_proj", "experts_routed", (3, 48, 32), (4, 48, 32))
+        in misshaped.differences
+    )
 
 
 def test_a_matrix_stored_the_other_way_round_is_misshaped() -> None:
@@ -97,9 +117,15 @@ def test_a_tied_head_stored_again_stands_apart() -> None:
 
 
 def test_towers_and_projectors_stand_apart_and_the_language_model_is_found_inside() -> None:
-    """A wrapper's checkpoint: the language model under language_model., a tower of 10 x 10 and a projector of 10 x 32 apart."""
+    """A wrapper's checkpoint.
+
+    The language model under language_model., a tower of 10 x 10 and a projector of 10 x 32 apart.
+    """
     inside = {f"language_model.{k}": v for k, v in LLAMA.tensors.items()}
-    tower = {"vision_tower.layers.0.fc.weight": ("F32", (10, 10)), "multi_modal_projector.linear.weight": ("F32", (32, 10))}
+    tower = {
+        "vision_tower.layers.0.fc.weight": ("F32", (10, 10)),
+        "multi_modal_projector.linear.weight": ("F32", (32, 10)),
+    }
     found = held(LLAMA.config, inside | tower)
     assert found.check is Check.EXACT
     assert found.apart == {"towers": 420}
@@ -114,7 +140,10 @@ def test_the_place_of_the_model_in_a_checkpoint_is_found(wrap: str) -> None:
 
 
 def test_drafting_layers_stand_apart() -> None:
-    """DeepSeek-V3 keeps its drafting layer after the last one: apart where the config states one, extra where it states none."""
+    """DeepSeek-V3 keeps its drafting layer after the last one.
+
+    Apart where the config states one, extra where it states none.
+    """
     one = checkpoints()["deepseek_v3"]
     draft = {"model.layers.2.eh_proj.weight": ("F32", (32, 64)), "model.layers.2.enorm.weight": ("F32", (32,))}
     assert held(one.config | {"num_nextn_predict_layers": 1}, one.tensors | draft).apart["mtp"] == 32 * 64 + 32
@@ -136,7 +165,9 @@ def test_buffers_stand_apart() -> None:
 def test_a_bias_nobody_derived_is_extra_in_no_component() -> None:
     """A tensor that resembles nothing derived is extra and assigned to nothing."""
     found = held(LLAMA.config, LLAMA.tensors | {"model.layers.0.self_attn.q_proj.bias": ("F32", (32,))})
-    assert found.differences == (Difference("extra", "model.layers.0.self_attn.q_proj.bias", "unassigned", None, (32,)),)
+    assert found.differences == (
+        Difference("extra", "model.layers.0.self_attn.q_proj.bias", "unassigned", None, (32,)),
+    )
 
 
 def indexes(shared: Path) -> dict[str, dict[str, str]]:
@@ -155,14 +186,21 @@ def test_real_indexes_name_exactly_the_derived_tensors(shared: Path) -> None:
         raw = (shared / "hub" / "configs" / f"{name}.json").read_bytes()
         found = derive(raw)
         assert found.model is not None
-        result = compare(found.model, reader(load(raw)).rules, dict.fromkeys(weight_map, Stored()), n_mtp=found.fingerprint.n_mtp_layers)
+        result = compare(
+            found.model,
+            reader(load(raw)).rules,
+            dict.fromkeys(weight_map, Stored()),
+            n_mtp=found.fingerprint.n_mtp_layers,
+        )
         wrong |= {name: result.differences[:5]} if result.differences else {}
     assert wrong == {}
 
 
 def test_a_real_index_without_one_layer_is_noticed(shared: Path) -> None:
     """Qwen3-4B's index against 35 of its 36 layers: the eleven tensors of the last layer are extra."""
-    config = json.loads((shared / "hub" / "configs" / "Qwen--Qwen3-4B.json").read_text("utf-8")) | {"num_hidden_layers": 35}
+    config = json.loads((shared / "hub" / "configs" / "Qwen--Qwen3-4B.json").read_text("utf-8")) | {
+        "num_hidden_layers": 35
+    }
     found = derive(config)
     assert found.model is not None
     listing = dict.fromkeys(indexes(shared)["Qwen--Qwen3-4B"], Stored())

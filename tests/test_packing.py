@@ -14,7 +14,9 @@ Q = "model.layers.0.self_attn.q_proj"
 LLAMA = checkpoints()["llama"]
 
 
-def packed(parts: dict[str, tuple[str, tuple[int, ...]]], settings: dict[str, Any] | None = None, stem: str = "a.x") -> dict[str, Stored]:
+def packed(
+    parts: dict[str, tuple[str, tuple[int, ...]]], settings: dict[str, Any] | None = None, stem: str = "a.x"
+) -> dict[str, Stored]:
     """What the parts of one stem become."""
     return unpack({stem + k: Stored(s, d) for k, (d, s) in parts.items()}, settings).listing
 
@@ -22,9 +24,26 @@ def packed(parts: dict[str, tuple[str, tuple[int, ...]]], settings: dict[str, An
 # One matrix of 48 outputs and 128 inputs (6,144 weights) in every packing; groups of 64 inputs where it has groups.
 PACKINGS: dict[str, tuple[dict[str, tuple[str, tuple[int, ...]]], dict[str, Any]]] = {
     # 4 bits: 8 weights to an int32 along the inputs, 128 / 8 = 16 rows; zeros along the outputs, 48 / 8 = 6
-    "gptq 4": ({".qweight": ("I32", (16, 48)), ".qzeros": ("I32", (2, 6)), ".scales": ("F16", (2, 48)), ".g_idx": ("I32", (128,))}, {}),
-    # 3 bits: 128 x 3 / 32 = 12 rows; 48 x 3 / 32 is 4.5 words for the zeros, so they are padded to 5 and the order gives the width
-    "gptq 3": ({".qweight": ("I32", (12, 48)), ".qzeros": ("I32", (2, 5)), ".scales": ("F16", (2, 48)), ".g_idx": ("I32", (128,))}, {}),
+    "gptq 4": (
+        {
+            ".qweight": ("I32", (16, 48)),
+            ".qzeros": ("I32", (2, 6)),
+            ".scales": ("F16", (2, 48)),
+            ".g_idx": ("I32", (128,)),
+        },
+        {},
+    ),
+    # 3 bits: 128 x 3 / 32 = 12 rows; 48 x 3 / 32 is 4.5 words for the zeros, so they are padded to 5 and the order
+    # gives the width
+    "gptq 3": (
+        {
+            ".qweight": ("I32", (12, 48)),
+            ".qzeros": ("I32", (2, 5)),
+            ".scales": ("F16", (2, 48)),
+            ".g_idx": ("I32", (128,)),
+        },
+        {},
+    ),
     # 8 bits without an order: 128 x 8 / 32 = 32 rows, zeros 48 x 8 / 32 = 12
     "gptq 8": ({".qweight": ("I32", (32, 48)), ".qzeros": ("I32", (2, 12)), ".scales": ("F16", (2, 48))}, {}),
     # AWQ packs the outputs: 48 / 8 = 6 columns
@@ -33,18 +52,36 @@ PACKINGS: dict[str, tuple[dict[str, tuple[str, tuple[int, ...]]], dict[str, Any]
     "fp8": ({".weight": ("F8_E4M3", (48, 128)), ".weight_scale_inv": ("F32", (1, 1)), ".input_scale": ("F32", ())}, {}),
     # NVFP4: two weights a byte, a scale per 16 inputs
     "nvfp4": (
-        {".weight": ("U8", (48, 64)), ".weight_scale": ("F8_E4M3", (48, 8)), ".weight_scale_2": ("F32", ()), ".input_scale": ("F32", ())},
+        {
+            ".weight": ("U8", (48, 64)),
+            ".weight_scale": ("F8_E4M3", (48, 8)),
+            ".weight_scale_2": ("F32", ()),
+            ".input_scale": ("F32", ()),
+        },
         {},
     ),
-    "nvfp4 packed": ({".weight_packed": ("U8", (48, 64)), ".weight_scale": ("F8_E4M3", (48, 8)), ".weight_global_scale": ("F32", (1,))}, {}),
+    "nvfp4 packed": (
+        {
+            ".weight_packed": ("U8", (48, 64)),
+            ".weight_scale": ("F8_E4M3", (48, 8)),
+            ".weight_global_scale": ("F32", (1,)),
+        },
+        {},
+    ),
     # compressed-tensors: 8 weights of 4 bits to an int32 along the inputs
     "pack-quantized": (
         {".weight_packed": ("I32", (48, 16)), ".weight_scale": ("BF16", (48, 2)), ".weight_shape": ("I64", (2,))},
         {"config_groups": {"group_0": {"weights": {"num_bits": 4, "group_size": 64}}}},
     ),
     # MLX: 4 bits, 128 x 4 / 32 = 16 words; 6 bits: 128 x 6 / 32 = 24 words
-    "mlx 4": ({".weight": ("U32", (48, 16)), ".scales": ("F16", (48, 2)), ".biases": ("F16", (48, 2))}, {"group_size": 64, "bits": 4}),
-    "mlx 6": ({".weight": ("U32", (48, 24)), ".scales": ("F16", (48, 2)), ".biases": ("F16", (48, 2))}, {"group_size": 64, "bits": 4}),
+    "mlx 4": (
+        {".weight": ("U32", (48, 16)), ".scales": ("F16", (48, 2)), ".biases": ("F16", (48, 2))},
+        {"group_size": 64, "bits": 4},
+    ),
+    "mlx 6": (
+        {".weight": ("U32", (48, 24)), ".scales": ("F16", (48, 2)), ".biases": ("F16", (48, 2))},
+        {"group_size": 64, "bits": 4},
+    ),
 }
 
 
@@ -57,7 +94,10 @@ def test_a_packed_matrix_is_its_logical_shape(packing: str) -> None:
 
 
 def test_bitsandbytes_keeps_a_count_and_no_shape() -> None:
-    """4-bit bitsandbytes stores 6,144 weights as 3,072 bytes in one column; the shape is data, so only the count is compared."""
+    """4-bit bitsandbytes stores 6,144 weights as 3,072 bytes in one column.
+
+    The shape is data, so only the count is compared.
+    """
     parts = {
         ".weight": ("U8", (3072, 1)), ".weight.absmax": ("U8", (96,)), ".weight.quant_map": ("F32", (16,)),
         ".weight.nested_absmax": ("F32", (1,)), ".weight.nested_quant_map": ("F32", (256,)),
@@ -70,13 +110,18 @@ def test_bitsandbytes_keeps_a_count_and_no_shape() -> None:
 
 def test_mxfp4_blocks_are_thirty_two_weights_each() -> None:
     """Gpt-oss: 4 experts, 96 rows, 2 blocks of 16 bytes are [4, 96, 64]."""
-    found = unpack({"e.gate_up_proj_blocks": Stored((4, 96, 2, 16), "U8"), "e.gate_up_proj_scales": Stored((4, 96, 2), "U8")})
+    found = unpack(
+        {"e.gate_up_proj_blocks": Stored((4, 96, 2, 16), "U8"), "e.gate_up_proj_scales": Stored((4, 96, 2), "U8")}
+    )
     assert found.listing["e.gate_up_proj"].shape == (4, 96, 64)
     assert found.packings == {"mxfp4": 1}
 
 
 def test_a_packing_that_does_not_add_up_is_left_as_it_stands() -> None:
-    """Zeros of the wrong width, a missing scale, or an MLX matrix whose group size nobody states: nothing is unpacked."""
+    """Zeros of the wrong width, a missing scale, or an MLX matrix whose group size nobody states.
+
+    Nothing is unpacked.
+    """
     torn = {".qweight": ("I32", (16, 48)), ".qzeros": ("I32", (2, 7)), ".scales": ("F16", (2, 48))}
     assert set(packed(torn)) == {"a.x" + k for k in torn}
     assert set(packed({".qweight": ("I32", (16, 48))})) == {"a.x.qweight"}
@@ -99,7 +144,8 @@ def quantized(bits: int) -> Tensors:
         out, width = shape
         stem = name.removesuffix(".weight")
         made |= {
-            f"{stem}.qweight": ("I32", (width * bits // 32, out)), f"{stem}.qzeros": ("I32", (width // 16, out * bits // 32)),
+            f"{stem}.qweight": ("I32", (width * bits // 32, out)),
+            f"{stem}.qzeros": ("I32", (width // 16, out * bits // 32)),
             f"{stem}.scales": ("F16", (width // 16, out)), f"{stem}.g_idx": ("I32", (width,)),
         }  # fmt: skip
     return made
@@ -109,8 +155,9 @@ def test_a_quantized_checkpoint_is_exact_and_its_scales_stand_apart() -> None:
     """A whole checkpoint in GPTQ: 14 matrices unpacked, the model exact, scales apart."""
     found = held(LLAMA.config, quantized(4))
     assert (found.check, dict(found.packings)) == (Check.EXACT, {"gptq": 14})
-    # scales, zeros and order of one layer, groups of 16. q and o: 2x32 + 2x4 + 32 = 104 each; k and v: 2x16 + 2x2 + 32 = 68 each;
-    # gate and up: 2x48 + 2x6 + 32 = 140 each; down: 3x32 + 3x4 + 48 = 156. Together 208 + 136 + 280 + 156 = 780, twice.
+    # scales, zeros and order of one layer, groups of 16. q and o: 2x32 + 2x4 + 32 = 104 each; k and v: 2x16 + 2x2 +
+    # 32 = 68 each; gate and up: 2x48 + 2x6 + 32 = 140 each; down: 3x32 + 3x4 + 48 = 156. Together 208 + 136 + 280 +
+    # 156 = 780, twice.
     assert found.apart == {"scales": 1560}
 
 

@@ -11,14 +11,20 @@ from pipeline.options import Endpoint, Json
 
 
 def run(
-    model: Annotated[str, typer.Argument(metavar="MODEL|PATH", help="A checkpoint folder, a safetensors file, an index, or a repository (owner/name).")],
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL|PATH",
+            help="A checkpoint folder, a safetensors file, an index, or a repository (owner/name).",
+        ),
+    ],
     json: Json = False,
     endpoint: Endpoint = None,
 ) -> None:
     """Hold every derived tensor against a checkpoint's headers, by name and shape; weights are not read.
 
-    Exit code 0 where all agree, 3 where anything is missing, extra or misshaped (or the config is refused, or an index alone cannot
-    decide), 8 where there is no such checkpoint, 4 where the Hub cannot be asked.
+    Exit code 0 where all agree, 3 where anything is missing, extra or misshaped (or the config is refused, or an
+    index alone cannot decide), 8 where there is no such checkpoint, 4 where the Hub cannot be asked.
     """
     from pipeline.verification import as_object, verify
     from schemas.vocabulary import Check
