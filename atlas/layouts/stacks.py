@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from atlas.config import Config
+from atlas.config import Config, Raw
 from atlas.fingerprint import Evidence
 from atlas.layouts.common import Words, n_layers
-from atlas.refusal import bad_value, not_derivable
+from atlas.refusal import Refused, bad_value, not_derivable
+from schemas.vocabulary import RefusalKind
 
 Stacks = tuple[str, ...]
 DECODER, ENCODER, BOTH = ("decoder",), ("encoder",), ("decoder", "encoder")
@@ -55,9 +56,22 @@ STACKS: dict[str, Callable[[Config], Stacks]] = {
 def encoder_reader(c: Config) -> Config:
     """The reader of the encoder of a pair; what it reads and notes is kept with the decoder's, under `encoder.`."""
     assert c.rules.encoder is not None  # noqa: S101 - only pairs come here
-    inner = Config(c.raw, c.rules.encoder, c.outer, c.prefix)
-    inner.read, inner.noted = c.read, _Prefixed(c.noted)
+    key = c.rules.facts.get("encoder_key")
+    if key is None:
+        inner = Config(c.raw, c.rules.encoder, c.outer, c.prefix)
+        inner.read = c.read
+    else:
+        inner = Config(nested(c, key), c.rules.encoder, c.outer, key + ".")
+    inner.noted = _Prefixed(c.noted)
     return inner
+
+
+def nested(c: Config, key: str) -> Raw:
+    """The encoder's own config; raises `Refused` where the file has none."""
+    found = c.outer.get(key)
+    if not isinstance(found, dict):
+        raise Refused(RefusalKind.MISSING_KEY, f"{key} is needed: the encoder's own config is not in the file")
+    return found  # pyright: ignore[reportUnknownVariableType]
 
 
 class _Prefixed(dict[str, Evidence]):

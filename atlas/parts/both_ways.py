@@ -62,8 +62,19 @@ def read_back(v: View) -> Part:
 
 
 def read_over_source(v: View) -> Part:
-    """Attention over a source."""
-    return over_source(_attention(v))
+    """Attention over a source, which may be wider or narrower than the decoder."""
+    usual, width = over_source(_attention(v)), v.opt("cross_attention_hidden_size")
+    if width is None:
+        return usual
+    return from_width(usual, v.count("cross_attention_hidden_size"))
+
+
+@lru_cache(maxsize=1024)
+def from_width(p: Part, width: int) -> Part:
+    """The same attention with keys and values projected from this width."""
+    sourced = ("k_proj.weight", "v_proj.weight")
+    made = [t._replace(shape=(t.shape[0], width)) if t.name.endswith(sourced) else t for t in p.tensors]
+    return part(p.kind, made, p.states, p.reads, p.info)
 
 
 def read_longformer(v: View) -> Part:

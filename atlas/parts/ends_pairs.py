@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from atlas.config import Config
-from atlas.layouts.stacks import by_class
+from atlas.layouts.stacks import by_class, encoder_reader
 from atlas.parts.ends import norm, tied
 from atlas.parts.ends_more import Made, known_head
 from atlas.parts.extras import vector
@@ -106,6 +106,23 @@ def _head(c: Config, kind: str, both: bool) -> Iterable[Part]:
         yield part("buffers", [vector("final_logits_bias", vocab, Component.BUFFERS)])
 
 
+def nested_pair(c: Config) -> Made:
+    """Two stacks with configs of their own: a table and a norm each; the head is tied to the decoder's table (T5Gemma)."""
+    stacks = by_class(c)
+    cls, kind = known_head(c, "lm", "none")
+    if kind == "none":
+        c.derived("tie_word_embeddings", False, "the class has no language-model head to tie")
+    inner = encoder_reader(c)
+    c.derived("cross_attention_hidden_size", inner.count("hidden_size"), "the width of the encoder")
+    made: list[Part] = []
+    for name, each in (("decoder", c), ("encoder", inner)):
+        if name in stacks:
+            rows, width = each.count("vocab_size"), each.count("hidden_size")
+            made.append(part("embedding", [table(f"model.{name}.embed_tokens", rows, width)]))
+            made.append(norm(f"model.{name}.norm", width, c.word("norm_class"), c.flag("norm_bias")))
+    return (*made, *_head(c, kind, both=False)), cls
+
+
 def mvp(c: Config) -> Made:
     """As any pair; prompts of every layer are refused, since no published config has them on."""
     if c.flag("use_prompt"):
@@ -113,4 +130,4 @@ def mvp(c: Config) -> Made:
     return pair(c)
 
 
-ENDS: dict[str, Callable[[Config], Made]] = {"pair": pair, "mvp": mvp}
+ENDS: dict[str, Callable[[Config], Made]] = {"pair": pair, "mvp": mvp, "nested_pair": nested_pair}
