@@ -31,6 +31,13 @@ def same_ffn(c: Config) -> Words:
     return (word,) * n_layers(c)
 
 
+def entries(field: str, value: Any) -> list[Any]:
+    """A value that has to be a list; raises `Refused`."""
+    if not isinstance(value, list):
+        raise bad_value(field, value, "a list")
+    return value  # pyright: ignore[reportUnknownVariableType]
+
+
 def listed(c: Config, field: str, known: Any) -> Words:
     """A list in the config with one known word per layer."""
     words = tuple(c.items(field))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from atlas.config import Config
-from atlas.layouts.common import Words, n_layers
+from atlas.config import Config, mapping
+from atlas.layouts.common import Words, entries, n_layers
 from atlas.refusal import bad_value, contradiction
 
 RATIOS = {0: "sliding_attention", 4: "compressed_sparse_attention", 128: "heavily_compressed_attention"}
 
 
 def compress_ratios(c: Config) -> Words:
-    """The config's layer_types, else its compress_ratios, else two heavily compressed layers and then both kinds in turn.
+    """The listed kinds, else compress_ratios, else two heavily compressed layers and then both kinds in turn.
 
     Entries beyond the last layer describe drafting layers.
     """
@@ -25,24 +25,27 @@ def compress_ratios(c: Config) -> Words:
     return _first("layer_types", stated, n, c.rules.mixers)
 
 
-def _kinds(ratios: Any) -> list[str]:
-    if not isinstance(ratios, list):
-        raise bad_value("compress_ratios", ratios, "a list")
-    unknown = next((r for r in ratios if type(r) is not int or r not in RATIOS), None)  # pyright: ignore[reportUnknownVariableType]
+def _kinds(stated: Any) -> list[str]:
+    ratios = entries("compress_ratios", stated)
+    unknown = next((r for r in ratios if type(r) is not int or r not in RATIOS), None)
     if unknown is not None:
         raise bad_value("compress_ratios", unknown, "0, 4 or 128")
-    return [RATIOS[r] for r in ratios]  # pyright: ignore[reportUnknownVariableType]
+    return [RATIOS[r] for r in ratios]
 
 
 def _default(c: Config, n: int) -> list[str]:
-    c.derived("layer_types", "2 heavily compressed, then sparse and heavy in turn", "neither layer_types nor compress_ratios is stated")
+    c.derived(
+        "layer_types",
+        "2 heavily compressed, then sparse and heavy in turn",
+        "neither layer_types nor compress_ratios is stated",
+    )
     return [RATIOS[4] if i > 2 and i % 2 else RATIOS[128] for i in range(n)]
 
 
 def _first(field: str, stated: Any, n: int, known: Any) -> Words:
-    if not isinstance(stated, list) or len(stated) < n:  # pyright: ignore[reportUnknownArgumentType]
-        raise contradiction(f"{field} does not name each of the {n} layers")
-    words: list[Any] = stated[:n]  # pyright: ignore[reportUnknownVariableType]
+    words = entries(field, stated)[:n]
+    if len(words) < n:
+        raise contradiction(f"{field} has {len(words)} entries for {n} layers")
     unknown = next((w for w in words if not isinstance(w, str) or w not in known), None)
     if unknown is not None:
         raise bad_value(field, unknown, "one of " + ", ".join(sorted(known)))
@@ -54,8 +57,8 @@ def _rates(c: Config) -> None:
     stated = c.opt("compress_rates")
     for short, kind, usual in (("sparse", RATIOS[4], 4), ("heavy", RATIOS[128], 128)):
         name, rate = f"compress_rate_{short}", c.opt_count(f"compress_rate_{short}")
-        if rate is None and isinstance(stated, dict):
-            rate = stated.get(kind)  # pyright: ignore[reportUnknownVariableType,reportUnknownMemberType]
+        if rate is None and stated is not None:
+            rate = mapping("compress_rates", stated).get(kind)
         c.derived(name, usual if rate is None else rate, f"tokens per entry of {kind}")
 
 
@@ -68,7 +71,7 @@ def _rotated(c: Config) -> None:
 
 
 def hash_first(c: Config) -> Words:
-    """The config's mlp_layer_types, else experts chosen by a table in the first `num_hash_layers` layers and by a router after."""
+    """The listed kinds, else experts chosen by a table in the first `num_hash_layers` layers, by a router after."""
     n, stated = n_layers(c), c.opt("mlp_layer_types")
     if stated is not None:
         return _first("mlp_layer_types", stated, n, c.rules.ffns)

@@ -1,12 +1,10 @@
-"""Inkling's layers: windowed ones with every sixth full, dense ones first, and middle layers that run several rounds."""
+"""Inkling's layers: every sixth full, the others windowed; dense ones first; middle layers that run several rounds."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from atlas.config import Config
-from atlas.layouts.common import MAX_LAYERS, Words, listed, n_layers
-from atlas.refusal import bad_value, contradiction
+from atlas.layouts.common import MAX_LAYERS, Words, entries, listed, n_layers
+from atlas.refusal import contradiction
 
 KINDS = ("hybrid", "hybrid_sliding")
 
@@ -19,16 +17,19 @@ def _kinds(c: Config) -> Words:
     if local is None:
         c.derived("layer_types", "every 6th full", "layer i is full where i + 1 is a multiple of 6")
         return tuple("hybrid_sliding" if (i + 1) % 6 else "hybrid" for i in range(n))
-    if not isinstance(local, list):
-        raise bad_value("local_layer_ids", local, "a list of layer indices")
-    return tuple("hybrid_sliding" if i in local else "hybrid" for i in range(n))
+    windowed = entries("local_layer_ids", local)
+    return tuple("hybrid_sliding" if i in windowed else "hybrid" for i in range(n))
 
 
 def inkling(c: Config) -> Words:
     """First generation. A stated dense_intermediate_size makes intermediate_size the experts' width."""
     dense = c.opt_count("dense_intermediate_size")
     if dense is not None:
-        c.derived("moe_intermediate_size", c.count("intermediate_size"), "intermediate_size, as dense_intermediate_size is stated")
+        c.derived(
+            "moe_intermediate_size",
+            c.count("intermediate_size"),
+            "intermediate_size, as dense_intermediate_size is stated",
+        )
         c.derived("intermediate_size", dense, "dense_intermediate_size")
     return _kinds(c)
 
@@ -55,7 +56,7 @@ def _rounds(c: Config) -> list[tuple[int, int]]:
 
 def inkling2(c: Config) -> Words:
     """Later generations: kind of layer, whether it leads, and its round."""
-    kinds: Any = _kinds(c)
+    kinds = _kinds(c)
     return tuple(f"{kinds[i]}:{'lead' if i == 0 else ''}:{r}" for i, r in _rounds(c))
 
 

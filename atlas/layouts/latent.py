@@ -1,47 +1,59 @@
-"""Layers of the DeepSeek line and its relatives: latent attention, shared indexers, delta-rule layers, dense layers first."""
+"""Layers of the DeepSeek line and its relatives: latents, shared indexers, delta rules, dense layers first."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from atlas.config import Config
-from atlas.layouts.common import Words, listed, n_layers
+from atlas.layouts.common import Words, entries, listed, n_layers
 from atlas.refusal import bad_value, contradiction, not_derivable
 
 
 def mlp_types(c: Config) -> Words:
-    """The config's mlp_layer_types; where it has none, the first `first_k_dense_replace` layers dense and the others sparse.
+    """The config's mlp_layer_types.
+
+    Where it has none, the first `first_k_dense_replace` layers dense and the others sparse.
 
     A list of zeros and ones under moe_layer_freq says the same, 1 for experts (MiMo).
     """
     if c.opt("mlp_layer_types") is not None:
         return listed(c, "mlp_layer_types", c.rules.ffns)
-    n, flags = n_layers(c), c.opt("moe_layer_freq")
-    if isinstance(flags, list):
-        return _flags("moe_layer_freq", flags, n, ("dense", "sparse"))  # pyright: ignore[reportUnknownArgumentType]
-    if flags not in (None, 1):
-        raise bad_value("moe_layer_freq", flags, "1 or a list with one 0 or 1 per layer")
+    n, freq = n_layers(c), c.opt("moe_layer_freq")
+    if isinstance(freq, list):
+        return flags("moe_layer_freq", freq, n, ("dense", "sparse"))
+    if freq not in (None, 1):
+        raise bad_value("moe_layer_freq", freq, "1 or a list with one 0 or 1 per layer")
     first = min(c.size("first_k_dense_replace"), n)
-    c.derived("mlp_layer_types", f"{first} dense, {n - first} sparse", "the first first_k_dense_replace layers are dense")
+    c.derived(
+        "mlp_layer_types", f"{first} dense, {n - first} sparse", "the first first_k_dense_replace layers are dense"
+    )
     return ("dense",) * first + ("sparse",) * (n - first)
 
 
-def _flags(field: str, flags: list[Any], n: int, words: tuple[str, str]) -> Words:
+def flags(field: str, stated: Any, n: int, words: tuple[str, str]) -> Words:
     """One word per 0 or 1."""
-    if len(flags) != n:
-        raise contradiction(f"{field} has {len(flags)} entries for {n} layers")
-    wrong = next((f for f in flags if f not in (0, 1)), None)
+    marks = entries(field, stated)
+    if len(marks) != n:
+        raise contradiction(f"{field} has {len(marks)} entries for {n} layers")
+    wrong = next((f for f in marks if f not in (0, 1)), None)
     if wrong is not None:
         raise bad_value(field, wrong, "0 or 1")
-    return tuple(words[int(f)] for f in flags)
+    return tuple(words[int(f)] for f in marks)
 
 
 def latent_or_heads(c: Config) -> Words:
-    """Latent attention where a latent rank is stated and `use_mla` is not false; else plain heads (DeepSeek-VL2 tiny)."""
+    """Latent attention where a latent rank is stated and `use_mla` is not false.
+
+    Else plain heads (DeepSeek-VL2 tiny).
+    """
     rank, latent = c.opt("kv_lora_rank"), c.opt("use_mla") is not False
     if latent and rank is None:
         raise contradiction("latent attention, but kv_lora_rank is null")
-    c.derived("attention", "mla" if latent else "heads", "use_mla is false: no latent" if not latent else f"kv_lora_rank is {rank}")
+    c.derived(
+        "attention",
+        "mla" if latent else "heads",
+        "use_mla is false: no latent" if not latent else f"kv_lora_rank is {rank}",
+    )
     return ("mla" if latent else "heads",) * n_layers(c)
 
 
@@ -49,14 +61,18 @@ INDEXERS = {"F": "full", "S": "shared", "full": "full", "shared": "shared"}
 
 
 def indexer_types(c: Config) -> Words:
-    """Which layers own an indexer and which take an earlier layer's choice (GLM-5): a list, a pattern, or a period with an offset."""
+    """Which layers own an indexer and which take an earlier layer's choice (GLM-5): listed, or by period and offset."""
     n = n_layers(c)
     stated = c.opt("indexer_types")
     stated = c.opt("index_topk_pattern") if stated is None else stated
     if stated is None:
         every, offset = max(c.size("index_topk_freq"), 1), c.size("index_skip_topk_offset")
         words = tuple("full" if max(i - offset + 1, 0) % every == 0 else "shared" for i in range(n))
-        c.derived("indexer_types", f"{words.count('full')} of {n} own", f"own where max(i - {offset} + 1, 0) is a multiple of {every}")
+        c.derived(
+            "indexer_types",
+            f"{words.count('full')} of {n} own",
+            f"own where max(i - {offset} + 1, 0) is a multiple of {every}",
+        )
     else:
         words = _indexers(stated, n)
     if words[0] == "shared" and "linear_attention" not in c.rules.mixers:
@@ -65,39 +81,42 @@ def indexer_types(c: Config) -> Words:
 
 
 def _indexers(stated: Any, n: int) -> Words:
-    if not isinstance(stated, list | str) or len(stated) != n:  # pyright: ignore[reportUnknownArgumentType]
-        raise bad_value("indexer_types", stated, f"one entry for each of the {n} layers")
-    unknown = next((w for w in stated if not isinstance(w, str) or w not in INDEXERS), None)  # pyright: ignore[reportUnknownVariableType]
+    words = list(stated) if isinstance(stated, str) else entries("indexer_types", stated)
+    if len(words) != n:
+        raise contradiction(f"indexer_types has {len(words)} entries for {n} layers")
+    unknown = next((w for w in words if not isinstance(w, str) or w not in INDEXERS), None)
     if unknown is not None:
         raise bad_value("indexer_types", unknown, "full or shared")
-    return tuple(INDEXERS[w] for w in stated)  # pyright: ignore[reportUnknownVariableType]
+    return tuple(INDEXERS[w] for w in words)
 
 
 def kimi_linear(c: Config) -> Words:
-    """Delta-rule and full layers: layer_types, else two lists of layer numbers that begin with 1, else layers 4, 8, 12, ... full."""
+    """Delta-rule and full layers: listed by kind, or in two lists that count from 1; else layers 4, 8, 12, ... full."""
     if c.opt("layer_types") is not None:
         return listed(c, "layer_types", c.rules.mixers)
     n, full, linear = n_layers(c), c.opt("full_attn_layers"), c.opt("kda_layers")
     if full is None or linear is None:
         c.derived("layer_types", "every 4th full", "layer i > 0 is full where i is a multiple of 4, counted from 0")
         return tuple("full_attention" if i and i % 4 == 0 else "linear_attention" for i in range(n))
-    if not isinstance(full, list) or not isinstance(linear, list) or sorted(full + linear, key=str) != sorted(range(1, n + 1), key=str):
+    full = entries("full_attn_layers", full)
+    both = [*full, *entries("kda_layers", linear)]
+    if sorted(both, key=str) != sorted(range(1, n + 1), key=str):
         raise contradiction(f"full_attn_layers and kda_layers do not name each of the layers 1 to {n} once")
     return tuple("full_attention" if i in full else "linear_attention" for i in range(1, n + 1))
 
 
 def mimo(c: Config) -> Words:
-    """Full and windowed layers: layer_types, else hybrid_layer_pattern (1 is windowed), else full at 0 and at every 6th."""
+    """Full and windowed layers: listed, else by hybrid_layer_pattern (1: windowed), else full at 0 and every 6th."""
     _mimo_window(c)
     if c.opt("layer_types") is not None:
         return listed(c, "layer_types", c.rules.mixers)
     n, pattern = n_layers(c), c.opt("hybrid_layer_pattern")
     if pattern is None:
-        c.derived("layer_types", "layer 0 and every 6th full", "layer i is full where i is 0 or i + 1 is a multiple of 6")
+        c.derived(
+            "layer_types", "layer 0 and every 6th full", "layer i is full where i is 0 or i + 1 is a multiple of 6"
+        )
         return tuple("sliding_attention" if i and (i + 1) % 6 else "full_attention" for i in range(n))
-    if not isinstance(pattern, list):
-        raise bad_value("hybrid_layer_pattern", pattern, "a list")
-    return _flags("hybrid_layer_pattern", pattern, n, ("full_attention", "sliding_attention"))  # pyright: ignore[reportUnknownArgumentType]
+    return flags("hybrid_layer_pattern", pattern, n, ("full_attention", "sliding_attention"))
 
 
 def _mimo_window(c: Config) -> None:
@@ -119,7 +138,7 @@ def every_second_linear(c: Config) -> Words:
 
 def attn_type_list(c: Config) -> Words:
     """One number per layer: 1 for softmax attention, 0 for lightning attention (MiniMax-Text-01 under its own code)."""
-    return _flags("attn_type_list", c.items("attn_type_list"), n_layers(c), ("linear_attention", "full_attention"))
+    return flags("attn_type_list", c.items("attn_type_list"), n_layers(c), ("linear_attention", "full_attention"))
 
 
 def every_group_full(c: Config) -> Words:
@@ -128,8 +147,10 @@ def every_group_full(c: Config) -> Words:
     An earlier line of models goes by the same model_type with another linear attention; its class says so.
     """
     named = c.outer.get("architectures")
-    if isinstance(named, list) and any("V2" in str(x) for x in named):  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
-        raise not_derivable("the class named is of an earlier line with another linear attention, which is not known here")
+    if named is not None and any("V2" in str(x) for x in entries("architectures", named)):
+        raise not_derivable(
+            "the class named is of an earlier line with another linear attention, which is not known here"
+        )
     if c.opt("layer_types") is not None:
         return listed(c, "layer_types", c.rules.mixers)
     n, group = n_layers(c), c.count("layer_group_size")
@@ -138,13 +159,15 @@ def every_group_full(c: Config) -> Words:
 
 
 def fourth_indexed(c: Config) -> Words:
-    """Delta-rule layers and layers behind an indexer, own or shared (GLM-5.3-Flash): layer_types, else every fourth indexed."""
+    """Delta-rule layers and layers behind an indexer, own or shared (GLM-5.3-Flash): listed, else every 4th indexed."""
     n, stated = n_layers(c), c.opt("layer_types")
     if stated is None:
         types: Words = tuple("linear_attention" if i % 4 != 3 else "indexed_attention" for i in range(n))
         c.derived("layer_types", "every 4th indexed", "layer i is indexed where i + 1 is a multiple of 4")
     else:
-        types = listed(c, "layer_types", {"linear_attention", "indexed_attention", "full_attention", "deepseek_sparse_attention"})
+        types = listed(
+            c, "layer_types", {"linear_attention", "indexed_attention", "full_attention", "deepseek_sparse_attention"}
+        )
     owners = indexer_types(c)
     words = tuple("linear_attention" if t == "linear_attention" else o for t, o in zip(types, owners, strict=True))
     if next((w for w in words if w != "linear_attention"), "full") == "shared":
@@ -153,7 +176,7 @@ def fourth_indexed(c: Config) -> Words:
 
 
 def indexed_or_window(c: Config) -> Words:
-    """Indexed and windowed layers (dots3.note): layer_types, else indexed in layers 0, 1, 5, 9, ... and windowed in the others.
+    """Indexed and windowed layers (dots3.note): listed, else indexed in layers 0, 1, 5, 9, ..., the others windowed.
 
     `use_dsa` turns the indexer off, `use_sliding_window` the window.
     """
@@ -178,8 +201,8 @@ def rope_and_indexers(c: Config) -> Words:
         raise not_derivable("kv_source_layers makes layers share a latent, and what they then store is not known here")
     if ropes is None:
         every = c.count("no_rope_layer_interval")
-        ropes = c.derived("no_rope_layers", [int((i + 1) % every != 0) for i in range(n)], f"no positions in every {every}th layer")
-    if not isinstance(ropes, list):
-        raise bad_value("no_rope_layers", ropes, "a list")
-    kinds = _flags("no_rope_layers", ropes, n, ("nope", "rope"))  # pyright: ignore[reportUnknownArgumentType]
+        ropes = c.derived(
+            "no_rope_layers", [int((i + 1) % every != 0) for i in range(n)], f"no positions in every {every}th layer"
+        )
+    kinds = flags("no_rope_layers", ropes, n, ("nope", "rope"))
     return tuple(f"{k}_{o}" for k, o in zip(kinds, indexer_types(c), strict=True))

@@ -1,21 +1,21 @@
 """Layers that read an earlier layer's cache, with two geometries of attention and widths by layer (Gemma 3n, Gemma 4).
 
-A word carries what differs from layer to layer: `full_attention:21:512:2` reads layer 21's cache, with heads of 512, two of them for
-keys; `mlp:16384` is a network of that width. The parts read what stands behind the colons.
+A word carries what differs from layer to layer: `full_attention:21:512:2` reads layer 21's cache, with heads of 512,
+two of them for keys; `mlp:16384` is a network of that width. The parts read what stands behind the colons.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from atlas.config import Config, mapping
-from atlas.layouts.common import Words, listed, n_layers
+from atlas.config import MAX_COUNT, Config, mapping
+from atlas.layouts.common import Words, entries, listed, n_layers
 from atlas.layouts.windows import every_nth_full
 from atlas.refusal import bad_value, contradiction
 
 
 def sources(c: Config, types: Words) -> list[int | None]:
-    """For each layer, the layer whose cache it reads: the last `num_kv_shared_layers` read the last one before them of their type."""
+    """The layer whose cache each reads: the last `num_kv_shared_layers` read the last of their type before them."""
     n, shared = len(types), c.size("num_kv_shared_layers")
     first = n - shared
     if shared and first <= 0:
@@ -27,7 +27,11 @@ def sources(c: Config, types: Words) -> list[int | None]:
             raise contradiction(f"layer {i} shares a cache of {types[i]}, but no layer before {first} is of that type")
         found.append(same[-1])
     if shared:
-        c.derived("kv_shared_from", sorted({s for s in found if s is not None}), f"layers {first} to {n - 1} read the last of their type")
+        c.derived(
+            "kv_shared_from",
+            sorted({s for s in found if s is not None}),
+            f"layers {first} to {n - 1} read the last of their type",
+        )
     return found
 
 
@@ -38,7 +42,10 @@ def gemma3n(c: Config) -> Words:
 
 
 def gemma4(c: Config) -> Words:
-    """Windowed and full layers of two geometries; the last layer is full whatever the list says; the last ones share."""
+    """Windowed and full layers of two geometries.
+
+    The last layer is full whatever the list says; the last ones share.
+    """
     _window(c)
     types = listed(c, "layer_types", c.rules.mixers) if c.opt("layer_types") is not None else every_nth_full(c)
     if types[-1] != "full_attention":
@@ -46,27 +53,32 @@ def gemma4(c: Config) -> Words:
         types = (*types[:-1], "full_attention")
     shapes = _geometry(c, types)
     return tuple(
-        f"{t}:{'' if s is None else s}:{width}:{kv}" for t, s, (width, kv) in zip(types, sources(c, types), shapes, strict=True)
+        f"{t}:{'' if s is None else s}:{width}:{kv}"
+        for t, s, (width, kv) in zip(types, sources(c, types), shapes, strict=True)
     )
 
 
 def _window(c: Config) -> None:
     """Where attention looks both ways, half the stated window lies behind a token."""
     if c.opt("use_bidirectional_attention") == "all":
-        c.derived("window", c.count("sliding_window") // 2 + 1, "half of sliding_window, and one: attention looks both ways")
+        c.derived(
+            "window", c.count("sliding_window") // 2 + 1, "half of sliding_window, and one: attention looks both ways"
+        )
     else:
         c.derived("window", c.count("sliding_window"), "sliding_window")
 
 
 def _geometry(c: Config, types: Words) -> list[tuple[int, int]]:
-    """Head width and KV heads of each layer: one of each for windowed layers, others for full ones, or stated by layer."""
+    """Head width and KV heads of each layer: one pair for windowed layers, one for full ones, or stated by layer."""
     width, kv = c.count("head_dim"), c.count("num_key_value_heads")
     by_layer = c.opt("per_layer_config")
     if by_layer is not None:
         return _by_layer(by_layer, len(types), width, kv)
     wide, few = c.count("global_head_dim"), c.opt_count("num_global_key_value_heads")
     if few is not None and not c.flag("attention_k_eq_v"):
-        few = c.derived("num_global_key_value_heads", None, "attention_k_eq_v is false: the stated number has no effect")
+        few = c.derived(
+            "num_global_key_value_heads", None, "attention_k_eq_v is false: the stated number has no effect"
+        )
     return [(wide, few or kv) if t == "full_attention" else (width, kv) for t in types]
 
 
@@ -77,19 +89,20 @@ def _by_layer(stated: Any, n: int, width: int, kv: int) -> list[tuple[int, int]]
             raise bad_value("per_layer_config", key, f"a layer index below {n}")
         own = mapping("per_layer_config", value)
         pair = own.get("head_dim", width), own.get("num_key_value_heads", kv)
-        if not all(type(x) is int and 0 < x <= 1_000_000 for x in pair):
+        if not all(type(x) is int and 0 < x <= MAX_COUNT for x in pair):
             raise bad_value("per_layer_config", own, "positive numbers under head_dim and num_key_value_heads")
         found[int(key)] = pair
     return found
 
 
 def widths(c: Config) -> Words:
-    """One network per layer: a list of widths, or one width, doubled in layers that share a cache where the config says so."""
+    """One network per layer: a list of widths, or one width, doubled where layers share a cache and the config says so."""
     n, stated = n_layers(c), c.need("intermediate_size")
     if isinstance(stated, list):
-        if len(stated) != n or not all(type(w) is int and 0 < w <= 10_000_000 for w in stated):  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
-            raise bad_value("intermediate_size", stated, f"a width, or one for each of the {n} layers")
-        return tuple(f"mlp:{w}" for w in stated)  # pyright: ignore[reportUnknownVariableType]
+        each = entries("intermediate_size", stated)
+        if len(each) != n or not all(type(w) is int and 0 < w <= MAX_COUNT for w in each):
+            raise bad_value("intermediate_size", each, f"a width, or one for each of the {n} layers")
+        return tuple(f"mlp:{w}" for w in each)
     width, first = c.count("intermediate_size"), n - c.size("num_kv_shared_layers")
     if not c.flag("use_double_wide_mlp"):
         return (f"mlp:{width}",) * n

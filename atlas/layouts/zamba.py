@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from atlas.config import Config
-from atlas.layouts.common import Words, n_layers
+from atlas.layouts.common import Words, entries, n_layers
 from atlas.refusal import bad_value, contradiction
 
 NAMES = {"mamba": "linear_attention", "linear_attention": "linear_attention", "hybrid": "hybrid"}
@@ -15,9 +13,9 @@ def _listed(c: Config, n: int) -> list[str] | None:
     stated = c.opt("layers_block_type")
     if stated is None:
         return None
-    if not isinstance(stated, list) or len(stated) != n:  # pyright: ignore[reportUnknownArgumentType]
-        raise contradiction(f"layers_block_type does not name each of the {n} layers")
-    words: list[Any] = stated  # pyright: ignore[reportUnknownVariableType]
+    words = entries("layers_block_type", stated)
+    if len(words) != n:
+        raise contradiction(f"layers_block_type has {len(words)} entries for {n} layers")
     unknown = next((w for w in words if not isinstance(w, str) or w not in NAMES), None)
     if unknown is not None:
         raise bad_value("layers_block_type", unknown, "one of " + ", ".join(NAMES))
@@ -35,19 +33,26 @@ def _marked(words: list[str], blocks: int) -> Words:
 
 
 def zamba(c: Config) -> Words:
-    """One shared block, before layer 2 and then by period and offset counted from layer 3, unless a list says otherwise."""
+    """One shared block: where a list says, else before layer 2 and then by period and offset, counted from layer 3."""
     n = n_layers(c)
     words = _listed(c, n)
     if words is None:
         period, offset = c.count("attn_layer_period"), c.size("attn_layer_offset")
         rest = ["hybrid" if i % period == offset else "linear_attention" for i in range(n - 3)]
         words = (["linear_attention"] * 2 + ["hybrid"] + rest)[:n]
-        c.derived("layers_block_type", f"{words.count('hybrid')} hybrid", "layer 2, and layers i + 3 where i % attn_layer_period is the offset")
+        c.derived(
+            "layers_block_type",
+            f"{words.count('hybrid')} hybrid",
+            "layer 2, and layers i + 3 where i % attn_layer_period is the offset",
+        )
     return _marked(words, 1)
 
 
 def zamba2(c: Config) -> Words:
-    """`num_mem_blocks` shared blocks that take turns, in the layers that the list names; without a list, those of the class's 54 layers."""
+    """`num_mem_blocks` shared blocks that take turns, in the layers that the list names.
+
+    Without a list, those of the class's 54 layers.
+    """
     n = n_layers(c)
     words = _listed(c, n)
     if words is None:

@@ -1,4 +1,4 @@
-"""Gemma 3n's alternating updates: several streams of which one is computed and the others predicted, and a low-rank path beside attention.
+"""Gemma 3n's alternating updates: one stream is computed, the others predicted, with a low-rank path beside attention.
 
 Baykal et al. 2023 (arXiv 2301.13310); the low-rank path is LAuReL (arXiv 2411.07501).
 """
@@ -12,7 +12,7 @@ from atlas.parts.gemma import per_layer_ends
 from atlas.structure import Part, Tensor, part
 from schemas.vocabulary import Component, Role
 
-O, N = Component.OTHER, Component.NORM  # noqa: E741 - the letters of the components
+OTHER, N = Component.OTHER, Component.NORM
 
 
 @lru_cache(maxsize=256)
@@ -21,13 +21,13 @@ def altup(d: int, streams: int, rank: int) -> Part:
     return part(
         "altup",
         [
-            Tensor("altup.modality_router.weight", (streams, d), O),
+            Tensor("altup.modality_router.weight", (streams, d), OTHER),
             Tensor("altup.router_norm.weight", (d,), N, Role.VECTOR),
-            Tensor("altup.prediction_coefs.weight", (streams * streams, streams), O),
-            Tensor("altup.correction_coefs.weight", (streams, streams), O),
-            Tensor("altup.correct_output_scale", (d,), O, Role.VECTOR),
-            Tensor("laurel.linear_left.weight", (rank, d), O),
-            Tensor("laurel.linear_right.weight", (d, rank), O),
+            Tensor("altup.prediction_coefs.weight", (streams * streams, streams), OTHER),
+            Tensor("altup.correction_coefs.weight", (streams, streams), OTHER),
+            Tensor("altup.correct_output_scale", (d,), OTHER, Role.VECTOR),
+            Tensor("laurel.linear_left.weight", (rank, d), OTHER),
+            Tensor("laurel.linear_right.weight", (d, rank), OTHER),
             Tensor("laurel.post_laurel_norm.weight", (d,), N, Role.VECTOR),
         ],
     )
@@ -41,7 +41,7 @@ def read_altup(v: View) -> Part:
 @lru_cache(maxsize=64)
 def _streams(d: int, n: int) -> Part:
     names = ("altup_projections", "altup_unembed_projections")
-    return part("altup.streams", [Tensor(f"model.{x}.{i}.weight", (d, d), O) for x in names for i in range(n - 1)])
+    return part("altup.streams", [Tensor(f"model.{x}.{i}.weight", (d, d), OTHER) for x in names for i in range(n - 1)])
 
 
 def altup_ends(c: Config) -> tuple[tuple[Part, ...], str | None]:

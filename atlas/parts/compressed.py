@@ -1,9 +1,9 @@
-"""DeepSeek-V4's attention: one wide entry per token that is key and value at once, kept over a window, and compressed beyond it.
+"""DeepSeek-V4's attention: one entry per token, key and value at once, kept over a window and compressed beyond it.
 
-Every layer keeps the last `window` entries. A heavily compressed layer (HCA) adds one entry per 128 tokens and reads all of them; a
-compressed sparse layer (CSA) adds one per 4 tokens, with an index key beside it, and reads the best `top_k`. What overlaps from one
-group of tokens to the next is kept as well. transformers holds the windowed entry twice in layers without a compressor; the weights
-make it once, and it is counted once.
+Every layer keeps the last `window` entries. A heavily compressed layer (HCA) adds one entry per 128 tokens and reads
+all of them; a compressed sparse layer (CSA) adds one per 4 tokens, with an index key beside it, and reads the best
+`top_k`. What overlaps from one group of tokens to the next is kept as well. transformers holds the windowed entry
+twice in layers without a compressor; the weights make it once, and it is counted once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FP32 = 4
 
 
 class Compressed(NamedTuple):
-    """Scalars of one layer's attention: `width` of the shared entry, `rate` tokens per compressed entry (0: none), the indexer of CSA."""
+    """Scalars of one attention: `width` of an entry, `rate` tokens per compressed entry (0: none), the indexer of CSA."""
 
     d: int
     heads: int
@@ -42,9 +42,24 @@ def compressed(s: Compressed) -> Part:
     label = "csa" if s.indexer else "hca" if s.rate else "swa"
     mixer = Mixer.COMPRESSED_ATTENTION if s.rate else Mixer.SLIDING_ATTENTION
     info = Mixing(
-        mixer, label, AttentionKind.MQA, s.heads, 1, s.width, s.width, s.window, "rope", s.rope, qk_norm="unit", has_sinks=True
+        mixer,
+        label,
+        AttentionKind.MQA,
+        s.heads,
+        1,
+        s.width,
+        s.width,
+        s.window,
+        "rope",
+        s.rope,
+        qk_norm="unit",
+        has_sinks=True,
     )
-    made = _projections(s) + (_compressor("self_attn.compressor", s.width, s) if s.rate else []) + (_indexer(s, s.indexer) if s.indexer else [])
+    made = (
+        _projections(s)
+        + (_compressor("self_attn.compressor", s.width, s) if s.rate else [])
+        + (_indexer(s, s.indexer) if s.indexer else [])
+    )
     return part(f"attention.{label}", made, tuple(_states(s)), tuple(_reads(s)), info)
 
 
@@ -108,7 +123,15 @@ def read_compressed(v: View) -> Part:
     v.read.add("num_key_value_heads")
     return compressed(
         Compressed(
-            v.count("hidden_size"), v.count("num_attention_heads"), width, v.count("q_lora_rank"), v.count("o_groups"),
-            v.count("o_lora_rank"), v.count("qk_rope_head_dim"), v.count("sliding_window"), rate, read_indexer(v) if kind == "sparse" else None,
-        )  # fmt: skip
+            v.count("hidden_size"),
+            v.count("num_attention_heads"),
+            width,
+            v.count("q_lora_rank"),
+            v.count("o_groups"),
+            v.count("o_lora_rank"),
+            v.count("qk_rope_head_dim"),
+            v.count("sliding_window"),
+            rate,
+            read_indexer(v) if kind == "sparse" else None,
+        )
     )

@@ -21,20 +21,38 @@ A = Component.ATTENTION
 @lru_cache(maxsize=1024)
 def gated(base: Part, d: int, rows: int) -> Part:
     """The attention `base` with a gate of `rows` values per token."""
-    return part("attention.gqa_gated", (*base.tensors, Tensor("self_attn.g_proj.weight", (rows, d), A)), base.states, base.reads, base.info)
+    return part(
+        "attention.gqa_gated",
+        (*base.tensors, Tensor("self_attn.g_proj.weight", (rows, d), A)),
+        base.states,
+        base.reads,
+        base.info,
+    )
 
 
 def read_gated(v: View) -> Part:
-    """Attention with norms of queries and keys and a gate per head or per value; heads by layer, rotary share by kind of layer."""
+    """Attention with norms of queries and keys and a gate per head or per value.
+
+    Heads by layer, rotary share by kind of layer.
+    """
     d, word, mixer = v.count("hidden_size"), getattr(v, "part_word", ""), v.text("mixer")
     stated = word.partition(":")[2]
     heads = int(stated) if stated else v.count("num_attention_heads")
     hd = head_dim(v, d, heads)
     base = gqa(
         Gqa(
-            d, heads, kv_heads(v, heads), hd, hd, v.flag("qkv_bias"), v.flag("o_bias"), "head", mixer=mixer,
-            window=None if mixer == "full_attention" else v.count("sliding_window"), rotary_dim=rotated(v, hd, mixer),
-        )  # fmt: skip
+            d,
+            heads,
+            kv_heads(v, heads),
+            hd,
+            hd,
+            v.flag("qkv_bias"),
+            v.flag("o_bias"),
+            "head",
+            mixer=mixer,
+            window=None if mixer == "full_attention" else v.count("sliding_window"),
+            rotary_dim=rotated(v, hd, mixer),
+        )
     )
     per_head = v.opt("gating") in (True, "per-head")
     return gated(base, d, heads if per_head else heads * hd)
@@ -60,7 +78,10 @@ def block_sparse(base: Part, s: Blocks) -> Part:
         Tensor("self_attn.indexer.k_norm.weight", (s.width,), A, Role.VECTOR),
     ]
     states = (*base.states, State("index", s.width, width=INDEX_WIDTH))
-    reads = (*(r._replace(limit=s.positions) for r in base.reads), Read(2 * s.heads * s.width, s.width, width=INDEX_WIDTH))
+    reads = (
+        *(r._replace(limit=s.positions) for r in base.reads),
+        Read(2 * s.heads * s.width, s.width, width=INDEX_WIDTH),
+    )
     info = base.info._replace(mixer=Mixer.SPARSE_ATTENTION, label="sparse")
     return part("attention.block_sparse", (*base.tensors, *made), states, reads, info)
 

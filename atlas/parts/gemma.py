@@ -1,7 +1,7 @@
-"""Gemma 3n and Gemma 4: attention by a layer's own geometry, networks by a layer's own width, embeddings of each layer's own.
+"""Gemma 3n and Gemma 4: geometry, width of the network and embedding of every layer's own.
 
-The shape of a layer stands in its word (`atlas/layouts/shared_caches.py`). Per-layer embeddings are looked up once per token and added
-in every layer behind a gate; they are part of the embedding, not of the layers' networks.
+The shape of a layer stands in its word (`atlas/layouts/shared_caches.py`). Per-layer embeddings are looked up once
+per token and added in every layer behind a gate; they are part of the embedding, not of the layers' networks.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from atlas.config import Config, View
+from atlas.config import Config, View, mapping
 from atlas.parts.attention import Gqa, gqa
 from atlas.parts.ends import decoder, norm
 from atlas.parts.ffn import Mlp, Moe, activation, mlp, moe
@@ -35,9 +35,20 @@ def read_attention(v: View) -> Part:
     window = None if mixer == "full_attention" else v.count("window")
     made = gqa(
         Gqa(
-            v.count("hidden_size"), v.count("num_attention_heads"), kv, width, width, v.flag("qkv_bias"), v.flag("o_bias"), "head",
-            mixer=mixer, window=window, position="rope", rotary_dim=rotated(v, width, mixer), shared_from=source,
-        )  # fmt: skip
+            v.count("hidden_size"),
+            v.count("num_attention_heads"),
+            kv,
+            width,
+            width,
+            v.flag("qkv_bias"),
+            v.flag("o_bias"),
+            "head",
+            mixer=mixer,
+            window=window,
+            position="rope",
+            rotary_dim=rotated(v, width, mixer),
+            shared_from=source,
+        )
     )
     return _without_v(made) if window is None and v.opt("attention_k_eq_v") is True else made
 
@@ -52,11 +63,11 @@ def _without_v(p: Part) -> Part:
 def rotated(v: View, width: int, mixer: str) -> int:
     """Dimensions that RoPE turns: the share that rope_parameters states for this kind of layer, else all."""
     table = v.opt("rope_parameters")
-    own = table.get(mixer) if isinstance(table, dict) else None  # pyright: ignore[reportUnknownVariableType,reportUnknownMemberType]
-    share = own.get("partial_rotary_factor", 1.0) if isinstance(own, dict) else 1.0  # pyright: ignore[reportUnknownVariableType,reportUnknownMemberType]
-    if type(share) not in (int, float) or not 0 <= share <= 1:  # pyright: ignore[reportUnknownArgumentType]
+    own = None if table is None else mapping("rope_parameters", table).get(mixer)
+    share = 1.0 if own is None else mapping("rope_parameters", own).get("partial_rotary_factor", 1.0)
+    if type(share) not in (int, float) or not 0 <= share <= 1:
         raise bad_value("partial_rotary_factor", share, "between 0 and 1")
-    return int(width * share)  # pyright: ignore[reportUnknownArgumentType]
+    return int(width * share)
 
 
 def read_wide_mlp(v: View) -> Part:
@@ -66,11 +77,19 @@ def read_wide_mlp(v: View) -> Part:
 
 
 def read_experts(v: View) -> Part:
-    """Experts beside the layer's network, where `enable_moe_block` is true; with three norms of their own and a scaled router."""
+    """Experts beside the layer's network, where `enable_moe_block` is true.
+
+    With three norms of their own and a scaled router.
+    """
     if not v.flag("enable_moe_block"):
         return NOTHING
     scalars = Moe(
-        v.count("hidden_size"), v.count("moe_intermediate_size"), v.count("num_experts"), v.count("num_experts_per_tok"), True, activation(v)
+        v.count("hidden_size"),
+        v.count("moe_intermediate_size"),
+        v.count("num_experts"),
+        v.count("num_experts_per_tok"),
+        True,
+        activation(v),
     )
     return _scaled(moe(scalars), scalars.d, scalars.experts)
 
@@ -84,7 +103,10 @@ def _scaled(p: Part, d: int, experts: int) -> Part:
 
 
 def read_per_layer_input(v: View) -> Part:
-    """Gate, projection and norm of the layer's own embedding, where it has a width; and the layer's scale, where the family stores one."""
+    """Gate, projection and norm of the layer's own embedding, where it has a width.
+
+    And the layer's scale, where the family stores one.
+    """
     width = v.size("hidden_size_per_layer_input")
     return _input(v.count("hidden_size"), width, v.flag("layer_scalar"))
 
@@ -115,7 +137,9 @@ def per_layer_ends(c: Config) -> tuple[tuple[Part, ...], str | None]:
     parts, cls = decoder(c)
     width = c.size("hidden_size_per_layer_input")
     if width:
-        parts += _tables(c.count("hidden_size"), width, c.count("vocab_size_per_layer_input"), c.count("num_hidden_layers"))
+        parts += _tables(
+            c.count("hidden_size"), width, c.count("vocab_size_per_layer_input"), c.count("num_hidden_layers")
+        )
     return parts, cls
 
 

@@ -1,6 +1,7 @@
-"""Hyper-connections: the residual is several streams, mixed by a small projection before every sublayer and once before the head.
+"""Hyper-connections: several residual streams, mixed by a projection before every sublayer and before the head.
 
-Per sublayer `streams x (streams + 2)` mixing weights are computed from all streams together (DeepSeek-V4, section 2.2; Xie et al. 2026).
+Per sublayer `streams x (streams + 2)` mixing weights are computed from all streams together (DeepSeek-V4, section
+2.2; Xie et al. 2026).
 """
 
 from __future__ import annotations
@@ -13,19 +14,22 @@ from atlas.parts.ffn import read_moe
 from atlas.structure import Part, Tensor, part
 from schemas.vocabulary import Component, Role
 
-O = Component.OTHER  # noqa: E741 - the letter of the component, as in the modules beside
+OTHER = Component.OTHER
 
 
 @lru_cache(maxsize=256)
 def connection(d: int, streams: int, mixes: bool) -> Part:
-    """The mixing before one sublayer; where streams are not mixed among each other, only what goes in and out of each is computed."""
+    """The mixing before one sublayer.
+
+    Where streams are not mixed among each other, only what goes in and out of each is computed.
+    """
     outputs = streams * (streams + 2) if mixes else 2 * streams
     return part(
         "hyper.connection",
         [
-            Tensor("hc.fn", (outputs, streams * d), O),
-            Tensor("hc.base", (outputs,), O, Role.VECTOR),
-            Tensor("hc.scale", (3 if mixes else 2,), O, Role.VECTOR),
+            Tensor("hc.fn", (outputs, streams * d), OTHER),
+            Tensor("hc.base", (outputs,), OTHER, Role.VECTOR),
+            Tensor("hc.scale", (3 if mixes else 2,), OTHER, Role.VECTOR),
         ],
     )
 
@@ -36,9 +40,9 @@ def head(d: int, streams: int) -> Part:
     return part(
         "hyper.head",
         [
-            Tensor("model.hc_head.hc_fn", (streams, streams * d), O),
-            Tensor("model.hc_head.hc_base", (streams,), O, Role.VECTOR),
-            Tensor("model.hc_head.hc_scale", (1,), O, Role.VECTOR),
+            Tensor("model.hc_head.hc_fn", (streams, streams * d), OTHER),
+            Tensor("model.hc_head.hc_base", (streams,), OTHER, Role.VECTOR),
+            Tensor("model.hc_head.hc_scale", (1,), OTHER, Role.VECTOR),
         ],
     )
 

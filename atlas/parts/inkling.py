@@ -1,8 +1,10 @@
-"""Inkling: attention with learned relative positions and short convolutions on keys, values and outputs; three generations of it.
+"""Inkling: attention with learned relative positions and short convolutions on keys, values and outputs.
 
-The second gates outputs, has a sink per head and token, and lets every sublayer attend over the results of earlier blocks of layers.
-The third runs its middle layers several times, with messages from one round to the next: weights stand in the first round (the word
-carries the round, `hybrid:2`), caches in every round.
+Three generations of it.
+
+The second gates outputs, has a sink per head and token, and lets every sublayer attend over the results of earlier
+blocks of layers. The third runs its middle layers several times, with messages from one round to the next: weights
+stand in the first round (the word carries the round, `hybrid:2`), caches in every round.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from atlas.parts.recurrent import FP32
 from atlas.structure import Part, Read, State, Tensor, part
 from schemas.vocabulary import Component, Role
 
-A, E, N, O, R, T = (Component(x) for x in ("attention", "embedding", "norm", "other", "recurrent", "router"))
+A, E, N = Component.ATTENTION, Component.EMBEDDING, Component.NORM
+OTHER, R, T = Component.OTHER, Component.RECURRENT, Component.ROUTER
 
 
 class Ink(NamedTuple):
@@ -36,7 +39,17 @@ class Ink(NamedTuple):
 
 def _base(s: Ink, qk_norm: str) -> Part:
     mixer = "full_attention" if s.window is None else "sliding_attention"
-    scalars = Gqa(s.d, s.heads, s.kv_heads, s.head_dim, s.head_dim, qk_norm=qk_norm, mixer=mixer, window=s.window, position="relative")
+    scalars = Gqa(
+        s.d,
+        s.heads,
+        s.kv_heads,
+        s.head_dim,
+        s.head_dim,
+        qk_norm=qk_norm,
+        mixer=mixer,
+        window=s.window,
+        position="relative",
+    )
     return gqa(scalars)
 
 
@@ -63,7 +76,10 @@ def first(s: Ink) -> Part:
 
 @lru_cache(maxsize=512)
 def second(s: Ink, leads: bool, rank: int, stored: int, again: int) -> Part:
-    """Attention of the later generations; `leads` in the first layer, `rank` of the message gates, used from the second round on."""
+    """Attention of the later generations.
+
+    `leads` in the first layer, `rank` of the message gates, used from the second round on.
+    """
     base, wide, full = _base(s, "none"), s.kv_heads * s.head_dim, s.window is None
     kept = [t for t in base.tensors if not t.name.endswith("_norm.weight")]
     made = [
@@ -81,23 +97,38 @@ def second(s: Ink, leads: bool, rank: int, stored: int, again: int) -> Part:
     made += [Tensor("attention_input.query", (3 if full else 1, s.d), A)] * (not leads)
     made += [Tensor(f"input_layernorm.{i}.weight", (s.d,), N, Role.VECTOR) for i in range(3 if full else 1)]
     gates = [t for x in ("q", "k", "v", "mlp") for t in _message_gate(x, s.d, rank)] if rank else []
-    tensors = [t._replace(stored=stored) for t in (*kept, *made)] + [t._replace(stored=stored, touched=again) for t in gates]
+    tensors = [t._replace(stored=stored) for t in (*kept, *made)] + [
+        t._replace(stored=stored, touched=again) for t in gates
+    ]
     states, reads = _kept(s, base)
     return part("attention.relative_gated", tensors, states, reads, base.info)
 
 
 def _message_gate(x: str, d: int, rank: int) -> list[Tensor]:
     shapes = {"down_proj": (rank, 2 * d), "forget_gate_proj": (d, rank), "message_gate_proj": (d, rank)}
-    return [Tensor(f"{x}_message_gate.{n}.weight", shape, O) for n, shape in shapes.items()]
+    return [Tensor(f"{x}_message_gate.{n}.weight", shape, OTHER) for n, shape in shapes.items()]
 
 
 def _scalars(v: View) -> Ink:
     """Windowed layers have heads of their own, and relative positions reach as far as the window."""
     windowed = v.text("mixer") == "sliding_attention"
-    names = ("swa_num_attention_heads", "swa_num_key_value_heads", "swa_head_dim") if windowed else ("num_attention_heads", "num_key_value_heads", "head_dim")
+    names = (
+        ("swa_num_attention_heads", "swa_num_key_value_heads", "swa_head_dim")
+        if windowed
+        else ("num_attention_heads", "num_key_value_heads", "head_dim")
+    )
     heads, kv, width = (v.count(n) for n in names)
     window = v.count("sliding_window_size") if windowed else None
-    return Ink(v.count("hidden_size"), heads, kv, width, v.count("d_rel"), window or v.count("rel_extent"), v.count("conv_kernel_size"), window)
+    return Ink(
+        v.count("hidden_size"),
+        heads,
+        kv,
+        width,
+        v.count("d_rel"),
+        window or v.count("rel_extent"),
+        v.count("conv_kernel_size"),
+        window,
+    )
 
 
 def read_first(v: View) -> Part:
@@ -112,7 +143,7 @@ def _round(v: View) -> tuple[str, int]:
 
 
 def read_second(v: View) -> Part:
-    """Attention of the later generations as the config states it. Gates are booked once per round from the second on."""
+    """Attention of the later generations as the config states it, its gates booked from the second round on."""
     place, number = _round(v)
     rank = v.count("loop_gate_rank") if number else 0
     return second(_scalars(v), place == "lead", rank, int(number < 2), 0 if number == 2 else 1)
@@ -132,16 +163,24 @@ def _network(experts: Part, d: int, kernel: int, stored: int) -> Part:
 def read_second_network(v: View) -> Part:
     """Experts of the later generations, with what stands before and after them."""
     scalars = Moe(
-        v.count("hidden_size"), v.count("moe_intermediate_size"), v.count("num_experts"), v.count("num_experts_per_tok"), True,
-        activation(v), correction_bias=True,
-    )  # fmt: skip
+        v.count("hidden_size"),
+        v.count("moe_intermediate_size"),
+        v.count("num_experts"),
+        v.count("num_experts_per_tok"),
+        True,
+        activation(v),
+        correction_bias=True,
+    )
     return _network(moe(scalars), scalars.d, v.count("conv_kernel_size"), int(int(v.part_word.partition(":")[2]) < 2))
 
 
 @lru_cache(maxsize=256)
 def _with_shared_scores(experts: Part, s: Moe) -> Part:
     """The router scores the shared experts too, and scales all of them."""
-    more = [Tensor("mlp.gate.weight_shared", (s.n_shared, s.d), T), Tensor("mlp.gate.global_scale", (1,), T, Role.VECTOR)]
+    more = [
+        Tensor("mlp.gate.weight_shared", (s.n_shared, s.d), T),
+        Tensor("mlp.gate.global_scale", (1,), T, Role.VECTOR),
+    ]
     return part("ffn.moe_scored", (*experts.tensors, *more), experts.states, experts.reads, experts.info)
 
 
@@ -149,9 +188,16 @@ def read_first_experts(v: View) -> Part:
     """Experts of the first generation, as the config states them."""
     n, width = v.count("n_shared_experts"), v.count("moe_intermediate_size")
     scalars = Moe(
-        v.count("hidden_size"), width, v.count("num_experts"), v.count("num_experts_per_tok"), True, activation(v), n * width, n,
+        v.count("hidden_size"),
+        width,
+        v.count("num_experts"),
+        v.count("num_experts_per_tok"),
+        True,
+        activation(v),
+        n * width,
+        n,
         correction_bias=True,
-    )  # fmt: skip
+    )
     return _with_shared_scores(moe(scalars), scalars)
 
 
@@ -167,7 +213,7 @@ def read_convolution(v: View) -> Part:
 
 
 def inkling_ends(c: Config) -> tuple[tuple[Part, ...], str | None]:
-    """A decoder's ends with a norm that belongs to the embedding, a head without padding rows, and the queries of the last blocks."""
+    """A decoder's ends: a norm in the embedding, a head without padding rows, the queries of the last blocks."""
     parts, cls = decoder(c)
     d, rows = c.count("hidden_size"), c.opt_count("unpadded_vocab_size")
     if rows is not None and c.flag("head_is_unpadded"):
@@ -188,5 +234,3 @@ def _queries(d: int, n: int) -> Part:
     made = [Tensor("model.embed_tokens.norm.weight", (d,), E, Role.VECTOR)]
     made += [Tensor("model.final_and_message_input.query", (n, d), A)] * (n > 0)
     return part("ends.queries", made)
-
-

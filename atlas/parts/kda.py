@@ -40,7 +40,11 @@ def kda(s: Kda) -> Part:
         Tensor("self_attn.o_proj.weight", (s.d, inner), R),
     ]
     for x in "fg":
-        shapes = {f"{x}_a_proj": (s.width, s.d), f"{x}_b_proj": (inner, s.width)} if s.low_rank else {f"{x}_proj": (inner, s.d)}
+        shapes = (
+            {f"{x}_a_proj": (s.width, s.d), f"{x}_b_proj": (inner, s.width)}
+            if s.low_rank
+            else {f"{x}_proj": (inner, s.d)}
+        )
         made += [Tensor(f"self_attn.{n}.weight", shape, R) for n, shape in shapes.items()]
     size = inner * s.width
     kept = states(3 * inner, s.kernel, size)

@@ -1,4 +1,4 @@
-"""What some families add to latent attention: gates on its output, sinks, a norm of the rotary key, windows, pooled indexers.
+"""What families add to latent attention: output gates, sinks, a norm of the rotary key, windows, pooled indexers.
 
 A row says by facts of the part which of these a layer has; the rest is the attention of `mla` or `sparse`.
 """
@@ -18,7 +18,7 @@ A = Component.ATTENTION
 
 
 class More(NamedTuple):
-    """What is added: the rows of an output gate, sinks, a norm over the rotary key, a window, tokens per pool of an indexer."""
+    """What is added: rows of an output gate, sinks, a norm of the rotary key, a window, tokens per indexer pool."""
 
     d: int
     heads: int
@@ -56,14 +56,20 @@ def _added(base: Part, s: More) -> list[Tensor]:
 
 
 def _state(x: State, s: More) -> State:
-    """A pooled indexer keeps key, gate score and a mark of every token; keys of pools are made from them when they are read."""
+    """A pooled indexer keeps key, gate score and a mark of every token.
+
+    Keys of pools are made from them when they are read.
+    """
     if x.kind == "index":
         return x._replace(elements=2 * x.elements + 1 if s.pool else x.elements, width=s.index_width)
     return x._replace(window=s.window)
 
 
 def _read(x: Read, s: More) -> Read:
-    """Reads of the index are those of a width of their own; pools are scored once each, and all their tokens are loaded."""
+    """Reads of the index are those of a width of their own.
+
+    Pools are scored once each, and all their tokens are loaded.
+    """
     if x.width is None:
         return x._replace(window=s.window)
     if not s.pool:
@@ -74,7 +80,11 @@ def _read(x: Read, s: More) -> Read:
 def _info(base: Part, s: More) -> Mixing:
     assert isinstance(base.info, Mixing)  # noqa: S101 - attention says what it is
     changed = base.info._replace(has_sinks=s.sinks)
-    return changed if s.window is None else changed._replace(mixer=Mixer.SLIDING_ATTENTION, label="mla-swa", window=s.window)
+    return (
+        changed
+        if s.window is None
+        else changed._replace(mixer=Mixer.SLIDING_ATTENTION, label="mla-swa", window=s.window)
+    )
 
 
 def read_latent(v: View) -> Part:
@@ -93,7 +103,14 @@ def _scalars(v: View, a: mla.Mla) -> More:
     gates = {"none": 0, "per_head": a.heads, "per_value": a.heads * a.v_head_dim}
     pool = v.opt_count("index_kpool") or 0
     return More(
-        a.d, a.heads, a.rope, gates[v.opt("latent_gate") or "none"], v.opt("sinks") is True, v.opt("key_norm") is True,
-        v.opt_count("window"), pool, v.opt_count("index_width") or 2,
+        a.d,
+        a.heads,
+        a.rope,
+        gates[v.opt("latent_gate") or "none"],
+        v.opt("sinks") is True,
+        v.opt("key_norm") is True,
+        v.opt_count("window"),
+        pool,
+        v.opt_count("index_width") or 2,
         a.heads * (a.nope + a.rope + a.v_head_dim) if v.opt("joint_gate") is True else 0,
-    )  # fmt: skip
+    )

@@ -1,4 +1,4 @@
-"""Lightning attention: linear attention with a fixed decay per head (Qin et al. 2024, arXiv 2401.04658), as in MiniMax-Text-01.
+"""Lightning attention: linear attention with a fixed decay per head, as in MiniMax-Text-01 (arXiv 2401.04658).
 
 The state is one square per head. transformers keeps it in the width of the values, and holds decay tables as buffers.
 """

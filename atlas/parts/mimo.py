@@ -1,4 +1,4 @@
-"""MiMo-V2's windowed attention: its heads stand under swa_ keys, and where none are stated it has twice the full layers' KV heads."""
+"""MiMo-V2's windowed attention: heads under swa_ keys, and twice the full layers' KV heads where none are stated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,17 @@ def read_window(v: View) -> Part:
     heads = v.opt_count("swa_num_attention_heads") or v.count("num_attention_heads")
     return gqa(
         Gqa(
-            v.count("hidden_size"), heads, kv, width, values, v.flag("qkv_bias"), v.flag("o_bias"), sinks=v.flag("sinks"),
-            mixer=v.text("mixer"), window=v.count("window"), position="rope", rotary_dim=rotary_dim(v, width),
-        )  # fmt: skip
+            v.count("hidden_size"),
+            heads,
+            kv,
+            width,
+            values,
+            v.flag("qkv_bias"),
+            v.flag("o_bias"),
+            sinks=v.flag("sinks"),
+            mixer=v.text("mixer"),
+            window=v.count("window"),
+            position="rope",
+            rotary_dim=rotary_dim(v, width),
+        )
     )

@@ -1,4 +1,4 @@
-"""Mistral Large 4: latent attention straight from the hidden state, with and without positions, behind an indexer of the same kind.
+"""Mistral Large 4: latent attention straight from the hidden state, with and without positions, behind an indexer.
 
 Queries are scaled by the logarithm of the position, with a scale and a bias per head.
 """
@@ -39,7 +39,9 @@ def _indexer(d: int, ix: Indexer) -> list[Tensor]:
     shapes = {"wq_b": (ix.heads * ix.width, d), "wk": (ix.width, d), "weights_proj": (ix.heads, d)}
     made = [Tensor(f"self_attn.indexer.{n}.weight", x, A) for n, x in shapes.items()]
     norms = {"k_norm": ix.width, "q_input_norm": d}
-    made += [Tensor(f"self_attn.indexer.{n}.{x}", (w,), A, Role.VECTOR) for n, w in norms.items() for x in ("weight", "bias")]
+    made += [
+        Tensor(f"self_attn.indexer.{n}.{x}", (w,), A, Role.VECTOR) for n, w in norms.items() for x in ("weight", "bias")
+    ]
     return made + _scaling("self_attn.indexer", ix.heads)
 
 

@@ -1,8 +1,8 @@
 """Multi-token-prediction layers: what a checkpoint stores beside the model to draft tokens ahead.
 
-One such layer is a layer of the model behind a projection of two hidden states to one (DeepSeek-V3, arXiv 2412.19437, section 2.2). Its
-weights are counted apart and nothing it would keep is counted: a model serves without it. What a checkpoint stores beside the layer
-differs, so a row says it only where a published total confirms it to the weight.
+One such layer is a layer of the model behind a projection of two hidden states to one (DeepSeek-V3, arXiv 2412.19437,
+section 2.2). Its weights are counted apart and nothing it would keep is counted: a model serves without it. What a
+checkpoint stores beside the layer differs, so a row says it only where a published total confirms it to the weight.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Make = Callable[[str, str], Layer]
 
 
 class Fusing(NamedTuple):
-    """Scalars of what stands around a drafting layer: width, copies of embedding and head, streams of hyper-connections."""
+    """Scalars around a drafting layer: width, copies of embedding and head, streams of hyper-connections."""
 
     style: str  # eh_proj: one matrix over both states; e_h_proj: one for each
     d: int
@@ -43,7 +43,10 @@ def fusing(s: Fusing) -> Part:
         made.append(Tensor("shared_head.head.weight", (s.copied_vocab, s.d), MTP))
     if s.streams:
         made.append(Tensor("hc_head_fn", (s.streams, s.streams * s.d), MTP))
-        made += [Tensor("hc_head_base", (s.streams,), MTP, Role.VECTOR), Tensor("hc_head_scale", (1,), MTP, Role.VECTOR)]
+        made += [
+            Tensor("hc_head_base", (s.streams,), MTP, Role.VECTOR),
+            Tensor("hc_head_scale", (1,), MTP, Role.VECTOR),
+        ]
     return part("mtp.fusing", made)
 
 

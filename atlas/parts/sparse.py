@@ -1,7 +1,7 @@
 """Latent attention that looks at the best few positions only: an indexer scores all of them, attention reads the top k.
 
-DeepSeek-V3.2-Exp (arXiv 2512.02556), section 2.1. Two caches per token: the latent, and the indexer's key. A layer that takes the
-choice of an earlier layer has no indexer and keeps no index key, but still reads only the top k.
+DeepSeek-V3.2-Exp (arXiv 2512.02556), section 2.1. Two caches per token: the latent, and the indexer's key. A layer
+that takes the choice of an earlier layer has no indexer and keeps no index key, but still reads only the top k.
 """
 
 from __future__ import annotations
@@ -46,9 +46,19 @@ def dsa(s: Dsa) -> Part:
         states.append(State("index", ix.width, width=INDEX_WIDTH))
         reads.append(Read(2 * ix.heads * ix.width, ix.width, width=INDEX_WIDTH))
     info = Mixing(
-        Mixer.SPARSE_ATTENTION, "dsa" if s.own else "dsa-shared", AttentionKind.MLA, a.heads, None, a.nope + a.rope, a.v_head_dim, None,
-        a.position, a.rope, "latent", a.bias,
-    )  # fmt: skip
+        Mixer.SPARSE_ATTENTION,
+        "dsa" if s.own else "dsa-shared",
+        AttentionKind.MLA,
+        a.heads,
+        None,
+        a.nope + a.rope,
+        a.v_head_dim,
+        None,
+        a.position,
+        a.rope,
+        "latent",
+        a.bias,
+    )
     made = mla.weights(a) + (_indexer(s) if s.own else [])
     return part("attention.dsa", made, tuple(states), tuple(reads), info)
 

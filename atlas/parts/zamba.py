@@ -1,8 +1,9 @@
 """Zamba: Mamba layers, and one or a few transformer blocks whose weights are used again and again.
 
-A block reads the hidden state beside the embedding, twice as wide. Its weights are stored where it is used first and multiply wherever
-it is used; its cache is kept each time. Low-rank adapters, where there are any, belong to one use alone (Zamba2, arXiv 2411.15242).
-The word of such a layer is `hybrid:1` where its block is stored and `hybrid:0` where it was stored before.
+A block reads the hidden state beside the embedding, twice as wide. Its weights are stored where it is used first and
+multiply wherever it is used; its cache is kept each time. Low-rank adapters, where there are any, belong to one use
+alone (Zamba2, arXiv 2411.15242). The word of such a layer is `hybrid:1` where its block is stored and `hybrid:0`
+where it was stored before.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from atlas.refusal import contradiction
 from atlas.structure import Feeding, Mixing, Part, Read, State, Tensor, part
 from schemas.vocabulary import Component, Ffn, Mixer, Role
 
-A, F, N, O, R = Component.ATTENTION, Component.FFN_DENSE, Component.NORM, Component.OTHER, Component.RECURRENT
+A, F, N = Component.ATTENTION, Component.FFN_DENSE, Component.NORM
+OTHER, R = Component.OTHER, Component.RECURRENT
 
 
 class Shared(NamedTuple):
@@ -43,16 +45,29 @@ class Shared(NamedTuple):
 def attention(s: Shared) -> Part:
     """The block's attention with its norm, and this use's adapters."""
     kind, keys = kind_of(s.heads, s.kv_heads), s.kv_heads * s.head_dim
-    shapes = {"q_proj": (s.heads * s.head_dim, s.wide), "k_proj": (keys, s.wide), "v_proj": (keys, s.wide), "o_proj": (s.d, s.heads * s.head_dim)}
+    shapes = {
+        "q_proj": (s.heads * s.head_dim, s.wide),
+        "k_proj": (keys, s.wide),
+        "v_proj": (keys, s.wide),
+        "o_proj": (s.d, s.heads * s.head_dim),
+    }
     made = [Tensor(f"shared_transformer.self_attn.{n}.weight", x, A, stored=s.stored) for n, x in shapes.items()]
     made.append(Tensor("shared_transformer.input_layernorm.weight", (s.wide,), N, Role.VECTOR, s.stored))
     if s.attention_rank:
         for x in "qkv":
             made += _adapter(f"shared_transformer.self_attn.linear_{x}_adapter", s.wide, s.wide, s.attention_rank, A)
     info = Mixing(
-        Mixer.FULL_ATTENTION, kind.value, kind, s.heads, s.kv_heads, s.head_dim, s.head_dim, None, "rope" if s.rotary else "nope",
+        Mixer.FULL_ATTENTION,
+        kind.value,
+        kind,
+        s.heads,
+        s.kv_heads,
+        s.head_dim,
+        s.head_dim,
+        None,
+        "rope" if s.rotary else "nope",
         s.head_dim if s.rotary else None,
-    )  # fmt: skip
+    )
     held = 2 * keys
     return part("attention.shared", made, (State("kv", held),), (Read(4 * s.heads * s.head_dim, held),), info)
 
@@ -63,15 +78,18 @@ def _adapter(prefix: str, into: int, out: int, rank: int, component: Component) 
 
 @lru_cache(maxsize=512)
 def network(s: Shared) -> Part:
-    """The block's gated network with its norm, this use's adapter, and the projection that hands the block's result to the Mamba layer."""
+    """The block's gated network with its norm, this use's adapter, and the projection to the Mamba layer after it."""
     shapes = {"gate_proj": (s.d_ff, s.d), "up_proj": (s.d_ff, s.d), "down_proj": (s.d, s.d_ff)}
     made = [Tensor(f"shared_transformer.feed_forward.{n}.weight", x, F, stored=s.stored) for n, x in shapes.items()]
     if s.bias:
-        made += [Tensor(f"shared_transformer.feed_forward.{n}.bias", x[:1], F, Role.VECTOR, s.stored) for n, x in shapes.items()]
+        made += [
+            Tensor(f"shared_transformer.feed_forward.{n}.bias", x[:1], F, Role.VECTOR, s.stored)
+            for n, x in shapes.items()
+        ]
     made.append(Tensor("shared_transformer.pre_ff_layernorm.weight", (s.d,), N, Role.VECTOR, s.stored))
     if s.ffn_rank:
         made += _adapter("shared_transformer.feed_forward.gate_up_proj_adapter", s.d, 2 * s.d_ff, s.ffn_rank, F)
-    made.append(Tensor("linear.weight", (s.d, s.d), O))
+    made.append(Tensor("linear.weight", (s.d, s.d), OTHER))
     return part("ffn.shared", made, info=Feeding(Ffn.DENSE, "mlp", s.d_ff, s.activation, True))
 
 
@@ -80,11 +98,23 @@ def _scalars(v: View) -> Shared:
     wide = v.opt_count("attention_hidden_size") or 2 * d
     head_dim = v.opt_count("attention_head_dim") or 2 * d // heads
     rank = v.opt_count("adapter_rank") or 0
-    d_ff = v.opt_count("intermediate_size") or v.derived("intermediate_size", 4 * d, "4 x hidden_size, as no width is stated")
+    d_ff = v.opt_count("intermediate_size") or v.derived(
+        "intermediate_size", 4 * d, "4 x hidden_size, as no width is stated"
+    )
     return Shared(
-        d, int(v.part_word.partition(":")[2]), wide, heads, v.opt_count("num_key_value_heads") or heads, head_dim, d_ff, activation(v),
-        v.flag("ffn_bias"), v.flag("use_mem_rope"), rank if v.flag("use_shared_attention_adapter") else 0, rank,
-    )  # fmt: skip
+        d,
+        int(v.part_word.partition(":")[2]),
+        wide,
+        heads,
+        v.opt_count("num_key_value_heads") or heads,
+        head_dim,
+        d_ff,
+        activation(v),
+        v.flag("ffn_bias"),
+        v.flag("use_mem_rope"),
+        rank if v.flag("use_shared_attention_adapter") else 0,
+        rank,
+    )
 
 
 def read_shared_attention(v: View) -> Part:
@@ -141,7 +171,13 @@ def read_headed_mamba(v: View) -> Part:
     expand = v.count("mamba_expand")
     return headed_mamba(
         HeadedMamba(
-            d, expand * d, v.count("n_mamba_heads"), v.count("mamba_d_state"), v.count("mamba_d_conv"),
-            v.count("mamba_dt_rank") if type(rank) is not int else rank, v.flag("mamba_conv_bias"), v.flag("mamba_proj_bias"),
-        )  # fmt: skip
+            d,
+            expand * d,
+            v.count("n_mamba_heads"),
+            v.count("mamba_d_state"),
+            v.count("mamba_d_conv"),
+            v.count("mamba_dt_rank") if type(rank) is not int else rank,
+            v.flag("mamba_conv_bias"),
+            v.flag("mamba_proj_bias"),
+        )
     )

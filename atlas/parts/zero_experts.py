@@ -1,4 +1,4 @@
-"""Experts that compute nothing: the router may choose them, but no weights stand behind them (LongCat-Flash, arXiv 2509.01322).
+"""Experts that compute nothing: routers choose them, no weights stand behind them (LongCat-Flash, arXiv 2509.01322).
 
 How many real experts a token uses then varies; the number per token is the most there can be.
 """
@@ -16,7 +16,14 @@ from schemas.vocabulary import Component, Role
 def read_zero_expert_moe(v: View) -> Part:
     """Experts as the config states them, behind a router that also scores the zero experts."""
     real = v.count("num_experts")
-    scalars = Moe(v.count("hidden_size"), v.count("moe_intermediate_size"), real, v.count("num_experts_per_tok"), True, activation(v))
+    scalars = Moe(
+        v.count("hidden_size"),
+        v.count("moe_intermediate_size"),
+        real,
+        v.count("num_experts_per_tok"),
+        True,
+        activation(v),
+    )
     return _routed(moe(scalars), scalars.d, real + v.size("zero_expert_num"), v.flag("router_bias"))
 
 
