@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from atlas.config import MAX_BYTES
+from atlas.parse import MAX_BYTES
 from atlas.fingerprint import Fingerprint
 from atlas.interpret import derive
 

@@ -6,12 +6,10 @@ name says otherwise, and `None` means "does not apply", never "none".
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import msgspec
 
 
-class Evidence(NamedTuple):
+class Evidence(msgspec.Struct, frozen=True, gc=False):
     """One answer of the reader: which value a field has, and where it comes from."""
 
     field: str

@@ -9,7 +9,7 @@ from typing import Any, cast
 import msgspec
 
 from atlas import assume, correct, describe
-from atlas.config import Config, Raw, View, load
+from atlas.config import Config, View
 from atlas.families import BESIDE, Family, Spec, family, known
 from atlas.fingerprint import Evidence, Fingerprint
 from atlas.layouts import FFN_LAYOUTS, MIXER_LAYOUTS
@@ -18,6 +18,7 @@ from atlas.parts import FFNS, MIXERS, Reader
 from atlas.parts.ends import ENDS, norm
 from atlas.parts.mtp import drafts
 from atlas.parts.norms import NORMS
+from atlas.parse import Raw, load
 from atlas.refusal import Refused, contradiction, shown
 from atlas.structure import Layer, Model, Part, Run, layer, model, runs_of
 from schemas.vocabulary import RefusalKind, Verdict
@@ -148,10 +149,7 @@ def stacked(c: Config) -> tuple[Run, ...]:
     runs = build(c) if "decoder" in stacks else ()
     if "encoder" not in stacks:
         return runs
-    if c.rules.encoder is None:
-        return tuple(r._replace(stack="encoder") for r in build(c))
-    inner = encoder_reader(c)
-    return runs + tuple(r._replace(stack="encoder") for r in build(inner))
+    return runs + tuple(r._replace(stack="encoder") for r in build(encoder_reader(c)))
 
 
 def build(c: Config) -> tuple[Run, ...]:

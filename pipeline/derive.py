@@ -18,7 +18,7 @@ import msgspec
 import polars as pl
 
 from atlas import tabulate
-from atlas.config import MAX_BYTES
+from atlas.parse import MAX_BYTES
 from atlas.fingerprint import Fingerprint
 from atlas.interpret import Derived, derive
 from pipeline.columns import Columns
@@ -37,6 +37,12 @@ UNREADABLE = {
     RefusalKind.TOO_LARGE: Outcome.TOO_LARGE,
 }
 """Refusals that say something of the file rather than of the architecture."""
+
+OF_CONFIGS = (CONFIGS, REFUSALS, FEATURES)
+"""Tables whose rows follow from a text alone, and have its config_id."""
+
+OF_DESIGNS = (DESIGNS, LAYERS, PARAMETERS, STATES)
+"""Tables whose rows follow from a structure alone, and have its design_id."""
 
 _FIELDS = Fingerprint.__struct_fields__
 _CONFIG_FIELDS = tuple(f.name for f in at_home("configs"))
@@ -89,7 +95,7 @@ def tables(
     Raises:
         Invalid: two configs have one design_id but different designs, which would be an error of ours.
     """
-    gatherer = _Gatherer()
+    gatherer = Gatherer()
     with _no_collection():
         for one in found:
             gatherer.add(one)
@@ -110,8 +116,8 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-class _Gatherer:
-    """Rows on their way to frames."""
+class Gatherer:
+    """Rows on their way to frames. Give it every repository with `add`, then call `finish`."""
 
     def __init__(self) -> None:
         self.models: dict[str, tuple[Any, ...]] = {}
@@ -120,6 +126,7 @@ class _Gatherer:
         self.columns = {t.name: Columns(t) for t in CONTENT}
 
     def add(self, one: Found) -> None:
+        """A repository; its config is derived unless its text is known already."""
         config = None if one.raw is None else self._config(one.raw)
         unreadable = self.outcomes[config] if config and one.outcome == Outcome.OK else None
         old = self.models.get(one.repo_id)
@@ -156,15 +163,20 @@ class _Gatherer:
             self._design(derived, _of_design(row))
 
     def _design(self, derived: Derived, row: tuple[Any, ...]) -> None:
+        if self._is_new(row):
+            self.columns["designs"].add(row)
+            self._tabulate(row[0], derived.model)
+
+    def _is_new(self, row: tuple[Any, ...]) -> bool:
+        """Enter a design; raises `Invalid` where its id already stands for another one."""
         design_id = row[0]
         known = self.designs.setdefault(design_id, row)
-        if known is row:
-            self._tabulate(design_id, derived.model)
-        elif known != row:
+        if known is not row and known != row:
             differing = [f"{n} ({a} and {b})" for n, a, b in zip(_DESIGN_FIELDS, known, row, strict=True) if a != b]
             raise Invalid(
                 f"design {design_id} would have two values of {', '.join(differing)}: the digest misses something"
             )
+        return known is row
 
     def _tabulate(self, design_id: str, model: Any) -> None:
         for row in tabulate.layer_rows(model):
@@ -172,11 +184,23 @@ class _Gatherer:
         for name, rows in (("parameters", tabulate.parameter_rows(model)), ("states", tabulate.state_rows(model))):
             _add_numbered(self.columns[name], design_id, rows)
 
+    def take(self, made: Mapping[str, pl.DataFrame]) -> None:
+        """Configs derived elsewhere, as tables that `tables` made; those known already are left out.
+
+        Take every text before the repository that has it is added: what is derived here is not compared with what is taken.
+        """
+        kinds = dict(made[REFUSALS.name].select("config_id", pl.col("kind").cast(pl.String)).iter_rows())
+        configs = [c for c in made[CONFIGS.name]["config_id"] if c not in self.outcomes]
+        self.outcomes |= {c: UNREADABLE.get(RefusalKind(kinds[c])) if c in kinds else None for c in configs}
+        designs = [row[0] for row in made[DESIGNS.name].iter_rows() if self._is_new(row)]
+        for key, fresh, of in (("config_id", configs, OF_CONFIGS), ("design_id", designs, OF_DESIGNS)):
+            for table in of:
+                self.columns[table.name].extend(made[table.name].filter(pl.col(key).is_in(fresh)))
+
     def finish(self, extra: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, pl.DataFrame]:
+        """All tables; `extra` as in `tables`."""
         for row in self.models.values():
             self.columns["models"].add(row)
-        for row in self.designs.values():
-            self.columns["designs"].add(row)
         for name, rows in extra.items():
             for row in rows:
                 self.columns[name].add(tuple(row.get(c) for c in TABLES[name].columns))
@@ -241,9 +265,9 @@ def _without_orphans(made: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     used = made[MODELS.name].select("config_id").drop_nulls().unique()
     if used.height == made[CONFIGS.name].height:
         return made
-    for table in (CONFIGS, REFUSALS, FEATURES):
+    for table in OF_CONFIGS:
         made[table.name] = made[table.name].join(used, on="config_id", how="semi")
     designs = made[CONFIGS.name].select("design_id").drop_nulls().unique()
-    for table in (DESIGNS, LAYERS, PARAMETERS, STATES):
+    for table in OF_DESIGNS:
         made[table.name] = made[table.name].join(designs, on="design_id", how="semi")
     return made

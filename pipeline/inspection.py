@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from atlas.config import MAX_BYTES, load
+from atlas.parse import MAX_BYTES, load
 from atlas.fingerprint import Fingerprint
 from atlas.interpret import Derived, derive, refusal
 from atlas.refusal import Refused
@@ -68,7 +68,7 @@ def as_object(d: Derived, *, layers: bool, evidence: bool) -> dict[str, Any]:
     if layers:
         made["layers"] = [] if d.model is None else msgspec.to_builtins(layers_expanded(d.model))
     if evidence:
-        made["evidence"] = [e._asdict() for e in d.evidence]
+        made["evidence"] = msgspec.to_builtins(d.evidence)
     if evidence or d.unread:
         made["unread"] = list(d.unread)
     return made

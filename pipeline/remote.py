@@ -16,7 +16,7 @@ from urllib.parse import quote
 import msgspec
 import stamina
 
-from atlas.config import MAX_BYTES
+from atlas.parse import MAX_BYTES
 from pipeline import headers
 from pipeline.errors import AtlasError, Invalid, NotFound, Upstream
 

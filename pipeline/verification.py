@@ -13,7 +13,7 @@ import msgspec
 
 from atlas.api import read
 from atlas.checkpoint import Comparison, compare
-from atlas.config import load
+from atlas.parse import load
 from atlas.fingerprint import Fingerprint
 from atlas.interpret import Derived, derive, reader
 from atlas.structure import Model

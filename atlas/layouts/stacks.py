@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
+
 from atlas.config import Config, Raw
 from atlas.fingerprint import Evidence
 from atlas.layouts.common import Words, n_layers
@@ -30,7 +32,7 @@ def by_is_decoder(c: Config) -> Stacks:
 
 
 def by_class(c: Config) -> Stacks:
-    """Both, unless the class is one of the decoder or of the encoder alone; where none is named, the causal one if there is one."""
+    """Both, unless the class named is that of one alone; where none is named, the causal class if there is one."""
     stated = c.values.get("stacks")
     if stated is not None:
         return stated
@@ -54,8 +56,9 @@ STACKS: dict[str, Callable[[Config], Stacks]] = {
 
 
 def encoder_reader(c: Config) -> Config:
-    """The reader of the encoder of a pair; what it reads and notes is kept with the decoder's, under `encoder.`."""
-    assert c.rules.encoder is not None  # noqa: S101 - only pairs come here
+    """The reader of the encoder: of a pair what it reads and notes is kept with the decoder's, under `encoder.`."""
+    if c.rules.encoder is None:
+        return c
     key = c.rules.facts.get("encoder_key")
     if key is None:
         inner = Config(c.raw, c.rules.encoder, c.outer, c.prefix)
@@ -82,11 +85,11 @@ class _Prefixed(dict[str, Evidence]):
         self.target = target
 
     def __setitem__(self, field: str, note: Evidence) -> None:
-        self.target[f"encoder.{field}"] = note._replace(field=f"encoder.{field}")
+        self.target[f"encoder.{field}"] = msgspec.structs.replace(note, field=f"encoder.{field}")
 
 
 def decoder_or_encoder(c: Config) -> Words:
-    """Every layer attends both ways, or back only where `is_decoder` is true, then also to a source where `add_cross_attention` is."""
+    """Every layer attends both ways; back alone where `is_decoder` is true, and over a source if stated."""
     if not c.flag("is_decoder"):
         return ("encoder",) * n_layers(c)
     return ("decoder_with_source" if c.flag("add_cross_attention") else "decoder",) * n_layers(c)
@@ -115,7 +118,7 @@ def gelu_words(c: Config) -> Words:
     """Every layer alike; `feed_forward_proj` says the activation, and a gate where it begins with gated (T5)."""
     stated = c.word("feed_forward_proj")
     words = stated.split("-")
-    if len(words) > 2 or (len(words) == 2 and words[0] != "gated"):  # noqa: PLR2004 - a word, or gated- and a word
+    if len(words) > 2 or (len(words) == 2 and words[0] != "gated"):
         raise bad_value("feed_forward_proj", stated, "an activation, or gated- and an activation")
     act = "gelu_new" if stated == "gated-gelu" else words[-1]
     if c.opt("is_gated_act") is None:
