@@ -28,6 +28,11 @@ class Columns:
         if len(self._rows) >= FLUSH:
             self._flush()
 
+    def extend(self, frame: pl.DataFrame) -> None:
+        """Add the rows of a frame with the table's columns and types."""
+        self._flush()
+        self._frames.append(frame)
+
     def frame(self) -> pl.DataFrame:
         """Everything added so far as one frame."""
         self._flush()

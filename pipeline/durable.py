@@ -102,6 +102,15 @@ def write_atomically(path: Path, data: bytes | str, *, point: str) -> None:
         file.write(content[half:])
 
 
+def remove(path: Path, *, point: str) -> None:
+    """Delete a file for good. Raises AtlasError where the system does not let us."""
+    with telling(path):
+        failpoint(f"{point}.before")
+        path.unlink()
+        failpoint(f"{point}.removed")
+        sync(path.parent)
+
+
 @contextmanager
 def transaction(connection: sqlite3.Connection, path: Path, *, point: str) -> Iterator[None]:
     """Do the block's statements on the database at `path` all or none.

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from pipeline.durable import write_atomically
+from pipeline.durable import lock, remove, write_atomically
 from pipeline.errors import Corrupt, NotFound, Usage
 
 FOLDER = "snapshots"
@@ -59,6 +59,8 @@ class Index(msgspec.Struct, frozen=True, kw_only=True):
         for entry in self.snapshots:
             if entry.id == wanted:
                 return entry
+        if wanted in self.retracted:
+            raise NotFound(f"snapshot {wanted} was retracted and pruned: {self.retracted[wanted]}")
         known = ", ".join(e.id for e in self.snapshots[-5:]) or "none"
         raise NotFound(f"there is no snapshot {wanted}; the last ones are: {known}")
 
@@ -109,7 +111,7 @@ def is_id(text: str) -> bool:
 
 def next_id(place: Path, index: Index, day: dt.date) -> str:
     """The id after all that were ever used here, on `day` or, where that is past, on the last day used."""
-    used = [order(e.id) for e in index.snapshots]
+    used = [order(known) for known in (*(e.id for e in index.snapshots), *index.retracted)]
     used += [order(p.stem) for p in place.glob("*.duckdb") if is_id(p.stem)]
     last_day, last_number = max(used, default=(day, 0))
     if day > last_day or not used:
@@ -145,3 +147,49 @@ def locate(home: Path, snapshot_id: str | None = None) -> tuple[Entry, Path]:
     place = folder(home)
     entry = read(place).entry(snapshot_id)
     return entry, checked(place, entry)
+
+
+def retract(home: Path, snapshot_id: str, why: str) -> Index:
+    """Take a snapshot back, with the reason; `latest` becomes the last one that still stands, or none. Return the index.
+
+    The file stays, for those who cite it, until it is pruned; its id is never used again.
+
+    Raises:
+        NotFound: there is no such snapshot.
+        Usage: no reason is given.
+        Busy: another process writes here.
+    """
+    if not why.strip():
+        raise Usage("--why is empty: the reason is all that readers of a retracted snapshot get")
+    place = folder(home)
+    read(place).entry(snapshot_id)
+    with lock(place):
+        index = read(place)
+        retracted = {**index.retracted, index.entry(snapshot_id).id: why.strip()}
+        standing = [e.id for e in index.snapshots if e.id not in retracted]
+        changed = msgspec.structs.replace(index, latest=standing[-1] if standing else None, retracted=retracted)
+        write(place, changed)
+        return changed
+
+
+def prune(home: Path) -> list[Path]:
+    """Delete the files of retracted snapshots, which keep their line and reason in the index; return what was deleted.
+
+    The index is written first: files that a crash leaves behind belong to no entry, and the next call deletes them.
+
+    Raises:
+        Busy: another process writes here.
+        AtlasError: a file cannot be deleted.
+    """
+    place = folder(home)
+    if not read(place).retracted:
+        return []
+    with lock(place):
+        index = read(place)
+        kept = tuple(e for e in index.snapshots if e.id not in index.retracted)
+        if kept != index.snapshots:
+            write(place, msgspec.structs.replace(index, snapshots=kept))
+        gone = [path for path in (place / f"{name}.duckdb" for name in index.retracted) if path.is_file()]
+        for path in gone:
+            remove(path, point="snapshot.prune")
+        return gone

@@ -201,7 +201,7 @@ def _damage(place: Path, index: Index, entry: Entry) -> str | None:
 
 def _adopt(place: Path, index: Index) -> Index:
     """Enter whole snapshots that a crash left out of the index, oldest first; others are left alone and never read."""
-    known = {e.id for e in index.snapshots}
+    known = {e.id for e in index.snapshots} | index.retracted.keys()
     files = sorted(
         (p for p in place.glob("*.duckdb") if shelf.is_id(p.stem) and p.stem not in known),
         key=lambda p: shelf.order(p.stem),

@@ -1,4 +1,4 @@
-"""List the snapshots under the home, and prove them."""
+"""List the snapshots under the home, prove them, derive them again, take one back."""
 
 from __future__ import annotations
 
@@ -67,4 +67,57 @@ def verify(
         typer.echo(f"{entry.id}  whole  {entry.models:,} models, {entry.bytes:,} bytes, manifest {entry.manifest[:16]}")
 
 
-actions = [ls, verify]
+Date = Annotated[str, typer.Argument(metavar="D", help="The snapshot's date.")]
+
+
+def rederive(snapshot: Date, *, json: Json = False, home: Home = Path()) -> None:
+    """Derive a snapshot's own raw configs again with today's rules, offline, and show what differs; nothing is written."""
+    from pipeline import difference, shelf
+    from pipeline import rederive as again
+    from pipeline.crawled import Progress
+    from pipeline.progress import watching
+
+    done, total = 0, shelf.read(shelf.folder(home)).entry(snapshot).configs
+    with watching(quiet=json) as watch:
+
+        def tick() -> None:
+            nonlocal done
+            done += 1
+            watch(Progress("derive", done, total, 0, 0.0))
+
+        found = again.rederive(home, snapshot, tick)
+    if json:
+        import msgspec
+
+        from pipeline.inspection import encoded
+
+        typer.echo(encoded(msgspec.to_builtins(found)))
+        return
+    for line in difference.rederived(found):
+        typer.echo(line)
+
+
+def retract(
+    snapshot: Date,
+    *,
+    why: Annotated[str, typer.Option("--why", help="The reason, for whoever asks for this snapshot later.")],
+    home: Home = Path(),
+) -> None:
+    """Take a snapshot back: it is never `latest` again. Its file stays until `prune`."""
+    from pipeline import shelf
+
+    index = shelf.retract(home, snapshot, why)
+    typer.echo(f"snapshot {snapshot} is retracted; latest is {index.latest or 'none: run atlas refresh'}", err=True)
+
+
+def prune(*, home: Home = Path()) -> None:
+    """Delete the files of retracted snapshots; the index keeps their dates and reasons."""
+    from pipeline import shelf
+
+    gone = shelf.prune(home)
+    for path in gone:
+        typer.echo(path)
+    typer.echo(f"{len(gone)} files of retracted snapshots deleted", err=True)
+
+
+actions = [ls, verify, rederive, retract, prune]

@@ -1,0 +1,35 @@
+"""`atlas diff`: what changed between two snapshots."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipeline.options import Home, Json
+
+
+def run(
+    before: Annotated[str, typer.Argument(metavar="D1", help="The earlier snapshot, by its date.")],
+    after: Annotated[str, typer.Argument(metavar="D2", help="The later snapshot.")],
+    json: Json = False,
+    home: Home = Path(),
+) -> None:
+    """Show what changed between two snapshots, the Hub's changes apart from ours.
+
+    The same config with other values: our rules changed. Another config: the Hub's repository did. Counts that move daily, such as
+    downloads, are not compared. Lists are cut at ten names; --json has all.
+    """
+    from pipeline import difference, diff
+
+    found = diff.diff(home, before, after)
+    if json:
+        import msgspec
+
+        from pipeline.inspection import encoded
+
+        typer.echo(encoded(msgspec.to_builtins(found)))
+        return
+    for line in difference.lines(found):
+        typer.echo(line)
