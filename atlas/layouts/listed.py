@@ -9,7 +9,7 @@ from atlas.refusal import bad_value, contradiction
 
 
 def cycle(c: Config) -> Words:
-    """The config's layer_types; where it has none, the row's `layer_cycle` over and over (and its `last_layer`, if it names one)."""
+    """The config's layer_types; where it has none, the row's `layer_cycle` over and over."""
     if c.opt("layer_types") is not None:
         return listed(c, "layer_types", c.rules.mixers)
     n, unit, last = n_layers(c), c.rules.facts["layer_cycle"], c.rules.facts.get("last_layer")
@@ -20,7 +20,7 @@ def cycle(c: Config) -> Words:
 
 
 def counted_back(c: Config) -> Words:
-    """The config's layer_types; where it has none, every 4th layer counted back from the last is full, the others windowed."""
+    """The config's layer_types; where it has none, every 4th layer counted back from the last is full."""
     n = n_layers(c)
     if c.opt("layer_types") is None:
         words = ["sliding_attention" if (n - 1 - i) % 4 else "full_attention" for i in range(n)]
@@ -46,7 +46,7 @@ def theta_per_layer(c: Config) -> Words:
 
 
 def rope_in_windows(c: Config) -> Words:
-    """As `every_nth_full` or `cycle`; where no window is stated every layer is full and uses RoPE, else only windowed layers use it."""
+    """As `every_nth_full` or `cycle`; where no window is stated all are full with RoPE, else windowed ones have it."""
     n = n_layers(c)
     if c.opt_count("sliding_window") is None:
         c.derived("layer_types", "full", "no window is stated: every layer is full, with RoPE")
@@ -109,7 +109,7 @@ def _local(c: Config) -> Words:
 
 
 def mlp_listed(c: Config) -> Words:
-    """The config's mlp_layer_types; where it has none, dense in the first `first_k_dense_replace` layers, experts after."""
+    """The config's mlp_layer_types; where it has none, `first_k_dense_replace` layers dense, then experts."""
     if c.opt("mlp_layer_types") is None:
         return tuple("dense" if w == "dense" else "sparse" for w in dense_first(c))
     return listed(c, "mlp_layer_types", ("dense", "sparse"))
@@ -124,7 +124,7 @@ def flint_experts(c: Config) -> Words:
 
 
 def moe_range(c: Config) -> Words:
-    """Experts in every `moe_layer_interval`-th layer from `moe_layer_start_index` to `moe_layer_end_index` (-1: to the last)."""
+    """Experts in every `moe_layer_interval`-th layer between the stated start and end (-1: to the last)."""
     n, every, start = n_layers(c), c.count("moe_layer_interval"), c.size("moe_layer_start_index")
     end = c.need("moe_layer_end_index")
     if type(end) is not int:
@@ -168,7 +168,7 @@ def rounded_up(c: Config) -> Words:
 
 
 def lfm3(c: Config) -> Words:
-    """The config's layer_types; where it has none, in fours: convolution (windowed from the second four on), convolution, full, convolution."""
+    """The config's layer_types; where it has none, in fours: windowed (not in the first), conv, full, conv."""
     if c.opt("layer_types") is not None:
         return listed(c, "layer_types", c.rules.mixers)
     words = [
@@ -203,7 +203,8 @@ MIXER_LAYOUTS = {
         rope_in_windows,
         flint,
         cohere2_moe,
-        local_half, local_whole,
+        local_half,
+        local_whole,
         lfm3,
         olmo_hybrid,
         last_biased,
@@ -211,5 +212,14 @@ MIXER_LAYOUTS = {
 }
 FFN_LAYOUTS = {
     f.__name__: f
-    for f in (mlp_listed, flint_experts, moe_range, shared_by_width, dense_or_retrieved, halved, rounded_up, first_routed)
+    for f in (
+        mlp_listed,
+        flint_experts,
+        moe_range,
+        shared_by_width,
+        dense_or_retrieved,
+        halved,
+        rounded_up,
+        first_routed,
+    )
 }

@@ -1,4 +1,4 @@
-"""Models that run some layers more than once: the weights stand in the first round, every round has a cache of its own."""
+"""Models that run some layers more than once: weights stand in the first round, every round has a cache of its own."""
 
 from __future__ import annotations
 

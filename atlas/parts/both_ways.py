@@ -1,4 +1,4 @@
-"""Attention of encoders and of the decoders beside them: both ways without a cache, over a source, with tables of relative positions."""
+"""Attention of encoders and the decoders beside them: both ways without a cache, over a source, relative positions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def both_ways(p: Part) -> Part:
 
 @lru_cache(maxsize=4096)
 def over_source(p: Part) -> Part:
-    """The same weights with keys and values from a source, kept per source token and in no figure of the sequence's own cache."""
+    """The same weights over a source: kept per source token, and in no figure of the sequence's own cache."""
     assert isinstance(p.info, Mixing)  # noqa: S101 - attention has it
     info = p.info._replace(mixer=Mixer.CROSS_ATTENTION, label="cross", position="nope", rotary_dim=None)
     tensors = tuple(t._replace(name=t.name.replace("self_attn", "encoder_attn")) for t in p.tensors)
@@ -78,7 +78,7 @@ def from_width(p: Part, width: int) -> Part:
 
 
 def read_longformer(v: View) -> Part:
-    """Attention both ways within a window, with projections of their own for the tokens that see everything (Longformer)."""
+    """Attention both ways within a window; tokens that see everything have projections of their own (Longformer)."""
     usual = read_gqa(v)
     more = tuple(
         t._replace(name=t.name.replace("_proj", "_proj_global")) for t in usual.tensors if "o_proj" not in t.name
@@ -87,7 +87,7 @@ def read_longformer(v: View) -> Part:
 
 
 def read_transient(v: View) -> Part:
-    """Attention both ways within a window and over block sums; these have a norm and a table of relative positions of their own."""
+    """Attention both ways within a window and over block sums, with a norm and relative positions of their own."""
     usual = read_both_ways(v)
     if v.text("encoder_attention_type") != "transient-global":
         return usual
@@ -99,7 +99,7 @@ def read_transient(v: View) -> Part:
 
 
 def read_ngram(v: View) -> Part:
-    """Attention that looks back for several future tokens at once, with a projection to relative positions (ProphetNet)."""
+    """Attention for several future tokens at once, with a projection to relative positions (ProphetNet)."""
     usual = read_gqa(v)
     d, wide = v.count("hidden_size"), v.count("num_buckets") * v.count("num_attention_heads")
     more = (

@@ -1,4 +1,4 @@
-"""Attention whose queries and keys pass short convolutions, and experts behind a router of several layers (ZAYA, arXiv 2510.04476)."""
+"""Attention whose queries and keys pass short convolutions, experts behind a deep router (ZAYA, arXiv 2510.04476)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ def convolved(s: Convolved) -> Part:
         made.append(Tensor(f"self_attn.v_proj_{half}.weight", (held // 2, u.d), A))
         made += [vector(f"self_attn.v_proj_{half}.bias", held // 2, A)] * u.qkv_bias
     for name, inside, kernel in (("depthwise", 1, s.depthwise), ("grouped", u.head_dim, s.grouped)):
-        made += [Tensor(f"self_attn.conv_qk_{name}.weight", (wide, inside, kernel), A), vector(f"self_attn.conv_qk_{name}.bias", wide, A)]
+        made += [
+            Tensor(f"self_attn.conv_qk_{name}.weight", (wide, inside, kernel), A),
+            vector(f"self_attn.conv_qk_{name}.bias", wide, A),
+        ]
     made.append(vector("self_attn.qk_norm.temp", u.kv_heads, A))
     kept = tuple(State("constant", n, 0, None, 2) for n in (wide * (s.depthwise + s.grouped - 2), held // 2) if n)
     loads = tuple(Read(0, k.elements, 0, width=k.width) for k in kept)
@@ -72,8 +75,13 @@ def routed(s: Routed) -> Part:
     shapes = {"down_proj": (w, s.d), "router_mlp.fc1": (w, w), "router_mlp.fc2": (w, w)}
     made = [Tensor(f"mlp.gate.{n}.weight", x, R) for n, x in shapes.items()]
     made += [vector(f"mlp.gate.{n}.bias", x[0], R) for n, x in shapes.items()]
-    made += [vector("mlp.gate.router_mlp.norm.weight", w, R), Tensor("mlp.gate.router_mlp.out_proj.weight", (classes, w), R)]
-    made += [vector("mlp.gate.balancing_biases", classes, R)] + [vector("mlp.gate.router_states_scale", w, R)] * s.carries
+    made += [
+        vector("mlp.gate.router_mlp.norm.weight", w, R),
+        Tensor("mlp.gate.router_mlp.out_proj.weight", (classes, w), R),
+    ]
+    made += [vector("mlp.gate.balancing_biases", classes, R)] + [
+        vector("mlp.gate.router_states_scale", w, R)
+    ] * s.carries
     made += matrices("mlp.experts.{e}", s.d, s.d_ff, True, False, Component.EXPERTS_ROUTED, s.experts, s.top_k)
     return part("ffn.moe", made, info=Feeding(Ffn.MOE, "moe", s.d_ff, s.activation, True, s.experts, 0, s.top_k))
 
@@ -84,7 +92,15 @@ def read_routed(v: View) -> Part:
     if top_k > experts:
         raise bad_value("num_experts_per_tok", top_k, f"at most {experts}")
     return routed(
-        Routed(v.count("hidden_size"), v.count("moe_intermediate_size"), experts, top_k, v.count("router_hidden_size"), not v.opt("is_first"), activation(v))
+        Routed(
+            v.count("hidden_size"),
+            v.count("moe_intermediate_size"),
+            experts,
+            top_k,
+            v.count("router_hidden_size"),
+            not v.opt("is_first"),
+            activation(v),
+        )
     )
 
 

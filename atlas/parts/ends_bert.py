@@ -1,7 +1,7 @@
 """Ends of BERT and its kin: tables of tokens, positions and segments, a pooler, and the heads of their usual classes.
 
-Square matrices around the stack (pooler, transform before the head) are booked where the reference ledger books them: with the
-feed-forward networks where the layer is named dense, else with what is left; the transform of RoBERTa's head with the head.
+Square matrices around the stack (pooler, transform before the head) are booked where the reference ledger books them:
+with the feed-forward networks where the layer is named dense, else with what is left; RoBERTa's with its head.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ Made = tuple[tuple[Part, ...], str | None]
 E, U, F, X = Component.EMBEDDING, Component.UNEMBEDDING, Component.FFN_DENSE, Component.OTHER
 
 HEADS = {
-    "ForMaskedLM": "lm", "ForCausalLM": "lm", "LMHeadModel": "lm", "ForPreTraining": "pretraining",
-    "ForSequenceClassification": "sequence", "ForTokenClassification": "token", "ForQuestionAnswering": "qa", "Model": "none",
+    "ForMaskedLM": "lm", "ForCausalLM": "lm", "LMHeadModel": "lm", "ForPreTraining": "pretraining", "Model": "none",
+    "ForSequenceClassification": "sequence", "ForTokenClassification": "token", "ForQuestionAnswering": "qa",
 }  # fmt: skip
 
 
@@ -40,9 +40,9 @@ def head(c: Config) -> tuple[str | None, str]:
     return cls, c.derived("head", found, f"what {shown(cls)} holds")
 
 
-def linear(name: str, out: int, inside: int, component: Component, bias: bool = True) -> list[Tensor]:
+def linear(name: str, out: int, inside: int, component: Component) -> list[Tensor]:
     """A matrix and its bias."""
-    return [Tensor(f"{name}.weight", (out, inside), component)] + [vector(f"{name}.bias", out, component)] * bias
+    return [Tensor(f"{name}.weight", (out, inside), component), vector(f"{name}.bias", out, component)]
 
 
 def tables(c: Config, width: int) -> list[Tensor]:

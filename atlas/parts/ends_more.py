@@ -1,4 +1,4 @@
-"""Ends of decoders that differ from the usual: deeper, scaled or narrower heads, padded tables, vectors beside the stack."""
+"""Ends of decoders that differ from the usual: deeper, scaled or narrower heads, padded tables, vectors beside."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _untied(c: Config, why: str) -> None:
 
 
 def xlstm(c: Config) -> Made:
-    """A head that is never tied; where `use_bias` is true, the norms of the blocks have one too, the last norm has none."""
+    """A head that is never tied; where `use_bias` is true, the norms of the blocks have one too, the last has none."""
     _untied(c, "the class ties nothing")
     parts, cls = decoder(c)
     c.derived("norm_bias", c.flag("ffn_bias"), "use_bias")
@@ -93,7 +93,7 @@ def xlstm(c: Config) -> Made:
 
 
 def cpmant(c: Config) -> Made:
-    """Rows for prompts behind the vocabulary, a table of segments, one table of position biases for all layers; an untied head."""
+    """Rows for prompts behind the vocabulary, segments, one table of position biases for all layers; an untied head."""
     _untied(c, "the table has rows for prompts that the head has not")
     cls, head = known_head(c, "lm", "none")
     vocab, d, segments = c.count("vocab_size"), c.count("hidden_size"), c.count("segment_types")
@@ -101,7 +101,10 @@ def cpmant(c: Config) -> Made:
     tables = {"input_embedding": vocab + prompts, "segment_embedding": segments}
     bias = (segments * segments + buckets, c.count("num_attention_heads"))
     made = [
-        part("embedding", [Tensor(f"{n}.weight", (rows, d), Component.EMBEDDING, Role.LOOKUP) for n, rows in tables.items()]),
+        part(
+            "embedding",
+            [Tensor(f"{n}.weight", (rows, d), Component.EMBEDDING, Role.LOOKUP) for n, rows in tables.items()],
+        ),
         part("positions", [Tensor("position_bias.relative_attention_bias", bias, Component.ATTENTION, Role.LOOKUP)]),
         norm("encoder.output_layernorm", d, c.word("norm_class"), c.flag("norm_bias")),
     ]
@@ -109,5 +112,6 @@ def cpmant(c: Config) -> Made:
 
 
 ENDS: dict[str, Callable[[Config], Made]] = {
-    f.__name__: f for f in (narrow_head, scaled_head, with_vectors, padded_table, modernbert, cohere2_moe, xlstm, cpmant)
+    f.__name__: f
+    for f in (narrow_head, scaled_head, with_vectors, padded_table, modernbert, cohere2_moe, xlstm, cpmant)
 }

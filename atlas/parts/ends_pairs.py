@@ -22,10 +22,10 @@ def table(name: str, rows: int, width: int) -> Tensor:
 
 
 def pair(c: Config) -> Made:
-    """One table of tokens for both stacks unless the config parts them; per stack positions and norms; the head; what stands beside."""
+    """Tables of tokens; per stack its positions, norms and what stands beside; the head."""
     stacks = by_class(c)
     cls, kind = known_head(c, "lm", "none")
-    both = len(stacks) == 2  # noqa: PLR2004 - an encoder and a decoder
+    both = len(stacks) == 2
     _effective_tie(c, kind, causal=stacks == ("decoder",))
     made = [part("embedding", _tokens(c, stacks)), *(p for s in stacks for p in _around(c, s))]
     return (*made, *_head(c, kind, both)), cls
@@ -107,7 +107,7 @@ def _head(c: Config, kind: str, both: bool) -> Iterable[Part]:
 
 
 def nested_pair(c: Config) -> Made:
-    """Two stacks with configs of their own: a table and a norm each; the head is tied to the decoder's table (T5Gemma)."""
+    """Two stacks with configs of their own: a table and a norm each; the decoder's table is the head's (T5Gemma)."""
     stacks = by_class(c)
     cls, kind = known_head(c, "lm", "none")
     if kind == "none":

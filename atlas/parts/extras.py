@@ -1,4 +1,4 @@
-"""Tensors that a few families add to a usual part: output gates, learned scales, sublayer norms, activations with weights.
+"""Tensors that a few families add to a usual part: gates, learned scales, sublayer norms, activations with weights.
 
 A row names them in `extras`; every name here is one function from the part's view and facts to its tensors.
 """
@@ -11,8 +11,8 @@ from typing import Any
 
 from atlas.config import View
 from atlas.parts.attention import read_gqa
-from atlas.parts.ffn import read_mlp, read_moe
 from atlas.parts.ends import norm
+from atlas.parts.ffn import activation, read_mlp, read_moe
 from atlas.refusal import bad_value, contradiction, not_derivable
 from atlas.structure import Feeding, Mixing, Part, Tensor, part
 from schemas.vocabulary import Component, Ffn, Role
@@ -38,9 +38,15 @@ def again(p: Part) -> Part:
     return part(p.kind, tuple(t._replace(stored=0) for t in p.tensors), p.states, p.reads, p.info)
 
 
+def sure(n: int | None) -> int:
+    """A number that the part before states."""
+    if n is None:
+        raise TypeError("the part states no such number")
+    return n
+
+
 def _wide(m: Mixing) -> int:
-    assert m.n_q_heads is not None and m.head_dim is not None  # noqa: S101, PT018 - attention states both
-    return m.n_q_heads * m.head_dim
+    return sure(m.n_q_heads) * sure(m.head_dim)
 
 
 def gate_proj(v: View, m: Mixing) -> list[Tensor]:
@@ -63,33 +69,35 @@ def square_output(v: View, m: Mixing) -> list[Tensor]:
 def latent_norms(v: View, _: Feeding) -> list[Tensor]:
     """Norms of the latent width before and after the experts."""
     width = v.count("moe_latent_size")
-    return [vector("mlp.pre_expert_norm.weight", width, N), vector("mlp.experts.post_expert_norm.weight", width, Component.EXPERTS_ROUTED)]
+    return [
+        vector("mlp.pre_expert_norm.weight", width, N),
+        vector("mlp.experts.post_expert_norm.weight", width, Component.EXPERTS_ROUTED),
+    ]
 
 
 def gate_bias(_: View, m: Mixing) -> list[Tensor]:
     """One bias per head for that gate."""
-    assert m.n_q_heads is not None  # noqa: S101 - attention states it
-    return [vector("self_attn.gate_bias", m.n_q_heads, A)]
+    return [vector("self_attn.gate_bias", sure(m.n_q_heads), A)]
 
 
 def head_gate(v: View, m: Mixing) -> list[Tensor]:
     """One gate per head, where the config has it on."""
-    assert m.n_q_heads is not None  # noqa: S101 - attention states it
-    return [Tensor("self_attn.g_proj.weight", (m.n_q_heads, v.count("hidden_size")), A)] * v.flag("use_attention_gate")
+    return [Tensor("self_attn.g_proj.weight", (sure(m.n_q_heads), v.count("hidden_size")), A)] * v.flag(
+        "use_attention_gate"
+    )
 
 
 def lambdas(_: View, m: Mixing) -> list[Tensor]:
     """Four vectors that weigh the two attentions of a differential pair (arXiv 2410.05258)."""
-    assert m.head_dim is not None  # noqa: S101 - attention states it
-    return [vector(f"self_attn.lambda_{x}", m.head_dim, A) for x in ("q1", "k1", "q2", "k2")]
+    return [vector(f"self_attn.lambda_{x}", sure(m.head_dim), A) for x in ("q1", "k1", "q2", "k2")]
 
 
 def dynamic_mask(v: View, m: Mixing) -> list[Tensor]:
     """The weights that compute Doge's dynamic mask from the values."""
-    assert m.n_kv_heads is not None and m.head_dim is not None  # noqa: S101, PT018 - attention states both
-    made = [vector("self_attn.A", m.n_kv_heads, A)]
-    made.append(Tensor("self_attn.dt_proj.weight", (m.n_kv_heads, m.n_kv_heads * m.head_dim), A))
-    return made + [vector("self_attn.dt_proj.bias", m.n_kv_heads, A)] * v.flag("qkv_bias")
+    heads = sure(m.n_kv_heads)
+    made = [vector("self_attn.A", heads, A)]
+    made.append(Tensor("self_attn.dt_proj.weight", (heads, heads * sure(m.head_dim)), A))
+    return made + [vector("self_attn.dt_proj.bias", heads, A)] * v.flag("qkv_bias")
 
 
 def unit_scales(_: View, m: Mixing) -> list[Tensor]:
@@ -135,8 +143,8 @@ def output_bias(v: View, _: Feeding) -> list[Tensor]:
 EXTRAS: dict[str, Extra] = {
     f.__name__: f
     for f in (
-        gate_proj, gate_proj_biased, square_output, latent_norms, gate_bias, head_gate, lambdas, dynamic_mask, unit_scales, attention_sub_norm, xielu, hidden_scales, ffn_sub_norm,
-        shared_bias, output_bias,
+        gate_proj, gate_proj_biased, square_output, latent_norms, gate_bias, head_gate, lambdas, dynamic_mask,
+        unit_scales, attention_sub_norm, xielu, hidden_scales, ffn_sub_norm, shared_bias, output_bias,
     )
 }  # fmt: skip
 
@@ -166,7 +174,7 @@ def read_norm(v: View) -> Part:
 
 @lru_cache(maxsize=256)
 def within(p: Part, component: Component) -> Part:
-    """The same weights, booked with another component: where a norm's module stands inside attention, the reference does so."""
+    """The same weights, booked with another component, as the reference books a norm inside attention's module."""
     return part(p.kind, tuple(t._replace(component=component) for t in p.tensors))
 
 
@@ -201,8 +209,8 @@ def _vectors(names: tuple[str, ...], width: int) -> Part:
 def _retrieved(d: int, d_ff: int, experts: int, top_k: int, bias: bool, activation: str) -> Part:
     keys = int(experts**0.5)
     made = [Tensor("mlp.router_gate.weight", (2 * keys, d), Component.ROUTER)]
-    for x in ("down_embed", "up_embed"):
-        made.append(Tensor(f"mlp.{x}.weight", (1, d), Component.EXPERTS_ROUTED, Role.MATMUL, experts, top_k))
+    found = ("mlp.down_embed.weight", "mlp.up_embed.weight")
+    made += [Tensor(n, (1, d), Component.EXPERTS_ROUTED, Role.MATMUL, experts, top_k) for n in found]
     for x, shape in {"gate_proj": (d_ff, d), "up_proj": (d_ff, d), "down_proj": (d, d_ff)}.items():
         made.append(Tensor(f"mlp.{x}.weight", shape, Component.EXPERTS_SHARED))
         made += [vector(f"mlp.{x}.bias", shape[0], Component.EXPERTS_SHARED)] * bias
@@ -210,13 +218,13 @@ def _retrieved(d: int, d_ff: int, experts: int, top_k: int, bias: bool, activati
 
 
 def read_retrieved(v: View) -> Part:
-    """One shared network and many experts of one neuron each, found by product keys (Doge's CDMoE, after arXiv 2407.04153)."""
-    usual = read_mlp(v).info
-    assert isinstance(usual, Feeding)  # noqa: S101 - that is what it is
+    """One shared network and many experts of one neuron, found by product keys (Doge, after arXiv 2407.04153)."""
+    info = read_mlp(v).info
+    width = info.d_ff if isinstance(info, Feeding) else v.count("intermediate_size")
     experts, top_k = v.count("num_experts"), v.count("num_experts_per_tok")
     if top_k > experts:
         raise bad_value("num_experts_per_tok", top_k, f"at most {experts}")
-    return _retrieved(v.count("hidden_size"), usual.d_ff, experts, top_k, v.flag("ffn_bias"), usual.activation)
+    return _retrieved(v.count("hidden_size"), width, experts, top_k, v.flag("ffn_bias"), activation(v))
 
 
 MIXERS = {"gqa_plus": _with(read_gqa), "scales": read_scales, "norm": read_norm}

@@ -28,7 +28,7 @@ class Mlstm(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def mlstm(s: Mlstm) -> Part:
-    """A matrix LSTM; per head a matrix, a normalizer and a maximum are kept (Beck et al. 2024, arXiv 2405.04517, section 2.3).
+    """A matrix LSTM; per head a matrix, a normalizer and a maximum are kept (arXiv 2405.04517, section 2.3).
 
     One step costs 6 FLOPs per element of the matrix: decay, input, output, a multiply-add each.
     """
