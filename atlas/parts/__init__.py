@@ -26,6 +26,7 @@ from atlas.parts import (
     hyper,
     inkling,
     kda,
+    kimi,
     latent_more,
     lightning,
     memory,
@@ -51,6 +52,9 @@ MIXERS: dict[str, Reader] = {
     "mla": mla.read_mla,
     "dsa": sparse.read_dsa,
     "kda": kda.read_kda,
+    "kimi_full": kimi.read_full,
+    "kimi_delta": kimi.read_delta,
+    "kimi_residual": kimi.read_residual,
     "latent": latent_more.read_latent,
     "latent_scaled": mistral_large.read_scaled,
     "inkling_first": inkling.read_first,
@@ -90,6 +94,8 @@ MIXERS: dict[str, Reader] = {
 FFNS: dict[str, Reader] = {
     "mlp": ffn.read_mlp,
     "moe": ffn.read_moe,
+    "kimi_experts": kimi.read_experts,
+    "kimi_residual": kimi.read_residual,
     "hash_moe": hyper.read_hash_moe,
     "inkling_experts": inkling.read_first_experts,
     "inkling_convolution": inkling.read_convolution,
@@ -112,4 +118,4 @@ FFNS |= gemma.FFNS | {"altup": altup.read_altup}
 MIXERS |= gemma.MIXERS
 FFNS |= extras.FFNS | convolved.FFNS
 ENDS.update(ends_more.ENDS | ends_bert.ENDS | ends_pairs.ENDS)
-ENDS.update({"streams": hyper.decoder_of_streams, "per_layer": gemma.per_layer_ends, "altup": altup.altup_ends, "inkling": inkling.inkling_ends, "frequencies": mistral_large.ends_with_frequencies})
+ENDS.update({"streams": hyper.decoder_of_streams, "per_layer": gemma.per_layer_ends, "altup": altup.altup_ends, "inkling": inkling.inkling_ends, "kimi": kimi.ends_with_residual, "frequencies": mistral_large.ends_with_frequencies})
