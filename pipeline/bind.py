@@ -76,9 +76,13 @@ class Row:
     def __getitem__(self, column: str) -> Cell | None:
         return self._cells[column]
 
-    def plain(self) -> dict[str, Any]:
-        """The values without their origin, for charts."""
-        return {k: plain(v) for k, v in self._cells.items()}
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._cells)
+
+
+def values(row: Row) -> dict[str, Any]:
+    """The values of a row without their origin, for charts."""
+    return {column: plain(row[column]) for column in row}
 
 
 def bound(query: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], traces: list[Trace]) -> list[Row]:
@@ -89,6 +93,18 @@ def bound(query: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], tra
             yield column, None if value is None else Cell(value, query, column, number, traces)
 
     return [Row(dict(cells(number, row))) for number, row in enumerate(rows, 1)]
+
+
+class Results:
+    """`rows.<query>` of a template. It has no other names, so that a query may have any."""
+
+    __slots__ = ("_results",)
+
+    def __init__(self, results: Mapping[str, list[Row]]) -> None:
+        self._results = results
+
+    def __getitem__(self, query: str) -> list[Row]:
+        return self._results[query]
 
 
 class Single:

@@ -31,11 +31,15 @@ class Links(NamedTuple):
     sheets: Mapping[str, str]
     root: str = ""
 
-    def module(self, number: str) -> Markup:
-        """A module by its number, as a link where it has a page."""
+    def module(self, number: str, label: str | None = None) -> Markup:
+        """A module by its number, as a link where it has a page; in a sentence it is `module 03`."""
         found = self.modules[number]
-        label = f"{number} {found.title}"
+        label = label or f"module {number}"
         return Markup(f"[{label}]({self.root}{found.slug}.md)" if found.slug in self.pages else label)  # noqa: S704
+
+    def titled(self, number: str) -> Markup:
+        """A module by its number and title."""
+        return self.module(number, f"{number} {self.modules[number].title}")
 
     def to(self, slug: str, label: str) -> Markup:
         """A page that is no module, by its slug."""

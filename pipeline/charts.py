@@ -37,8 +37,11 @@ VERSION = "6.4"
 
 @cache
 def _altair() -> Any:
+    """Altair, imported when the first chart is drawn, without its schema checks: they take longer than the drawing."""
     import altair
+    from altair.utils import schemapi
 
+    schemapi.DEBUG_MODE = False
     return altair
 
 
@@ -58,14 +61,14 @@ def _theme() -> str:
     return f"<style>@media (prefers-color-scheme:dark){{{rules}}}</style>"
 
 
-def _finished(chart: Any, height: int, left: int, *, bottom: int = 48, top: int = 16, right: int = 20) -> Any:
-    """Sizes and styles all charts share. `height` is the plot's own."""
+def _finished(chart: Any, height: int, left: int, *, bottom: int = 48, top: int = 16, right: int = 20, legend: int = 0) -> Any:
+    """Sizes and styles all charts share. `height` is the plot's own; a legend of that many entries stands below the axis."""
     axis = {"labelFont": FONT, "titleFont": FONT, "labelFontSize": LABEL, "titleFontSize": LABEL, "labelColor": INK}
     return (
         chart.properties(
             width=WIDTH - left - right,
             height=height,
-            padding={"left": left, "right": right, "top": top, "bottom": bottom},
+            padding={"left": left, "right": right, "top": top, "bottom": bottom + 22 * legend + (12 if legend else 0)},
             autosize={"type": "none"},
             background=PAPER,
         )
@@ -75,7 +78,7 @@ def _finished(chart: Any, height: int, left: int, *, bottom: int = 48, top: int 
         .configure_view(stroke=None)
         .configure_text(font=FONT, fontSize=LABEL, color=INK)
         .configure_legend(
-            orient="none", legendX=0, legendY=height + 52, direction="vertical", labelFont=FONT, labelFontSize=LABEL, labelColor=INK,
+            orient="none", legendX=0, legendY=height + bottom + 4, direction="vertical", labelFont=FONT, labelFontSize=LABEL, labelColor=INK,
             titleFont=FONT, symbolSize=90, labelLimit=WIDTH, title=None, rowPadding=4,
         )
     )  # fmt: skip
@@ -83,7 +86,11 @@ def _finished(chart: Any, height: int, left: int, *, bottom: int = 48, top: int 
 
 def _named(rows: Rows, column: str) -> list[str]:
     """Labels in the order they come, harmless and not too long for a chart."""
-    return list(dict.fromkeys(shorten(terminal(str(r[column])), 34) for r in rows))
+    return list(dict.fromkeys(_label(r[column]) for r in rows))
+
+
+def _label(value: object) -> str:
+    return shorten(terminal(str(value)), 34)
 
 
 def _scale(domain: Sequence[str], values: Sequence[Any]) -> Any:
@@ -92,7 +99,7 @@ def _scale(domain: Sequence[str], values: Sequence[Any]) -> Any:
 
 def _data(rows: Rows, *texts: str) -> Any:
     """Rows as inline values, labels made harmless."""
-    labelled = [{**r, **{t: shorten(terminal(str(r[t])), 34) for t in texts}} for r in rows]
+    labelled = [{**r, **{t: _label(r[t]) for t in texts}} for r in rows]
     return _altair().Data(values=labelled)
 
 
@@ -106,7 +113,7 @@ def share_bars(rows: Rows, *, label: str, value: str, title: str) -> str:
     x = alt.X(f"{value}:Q", axis=None, scale=alt.Scale(domain=[0, longest * 1.2]))
     bars = base.mark_bar(color=SERIES[0], height=18).encode(x=x)
     texts = base.mark_text(align="left", dx=6).encode(x=x, text=alt.Text("shown:N")).transform_calculate(
-        shown=f"format(datum['{value}'] * 100, '.1f') + ' %'"
+        shown=f"datum['{value}'] < 0.0005 ? '<0.1 %' : format(datum['{value}'] * 100, '.1f') + ' %'"
     )
     return svg(_finished(bars + texts, 28 * len(names), 170, bottom=8, top=8), title)
 
@@ -115,7 +122,7 @@ def layer_strip(rows: Rows, *, index: str, mixer: str, ffn: str, title: str) -> 
     """A cell per layer: the upper row is how it mixes tokens, the lower its feed-forward network."""
     alt = _altair()
     cells = [{"index": r[index], "row": "mixer", "kind": r[mixer].replace("_", " ")} for r in rows]
-    cells += [{"index": r[index], "row": "FFN", "kind": "no FFN" if r[ffn] == "none" else f"{r[ffn]} FFN"} for r in rows]
+    cells += [{"index": r[index], "row": "FFN", "kind": "no FFN" if r[ffn] == "none" else f"{_FFN[r[ffn]]} FFN"} for r in rows]
     kinds = list(dict.fromkeys(c["kind"] for c in cells))
     colours = [_strip_colour(k) for k in kinds]
     chart = alt.Chart(alt.Data(values=cells)).mark_rect(stroke=PAPER, strokeWidth=1).encode(
@@ -123,11 +130,14 @@ def layer_strip(rows: Rows, *, index: str, mixer: str, ffn: str, title: str) -> 
         y=alt.Y("row:N", sort=["mixer", "FFN"], title=None, axis=alt.Axis(ticks=False, domain=False, labelPadding=6)),
         color=alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=colours), legend=alt.Legend()),
     )  # fmt: skip
-    return svg(_finished(chart, 64, 52, bottom=56 + 22 * len(kinds)), title)
+    return svg(_finished(chart, 64, 52, legend=len(kinds)), title)
+
+
+_FFN = {"dense": "dense", "moe": "MoE"}
 
 
 def _strip_colour(kind: str) -> str:
-    ffn = {"dense FFN": SERIES[5], "moe FFN": SERIES[3], "no FFN": GRID}
+    ffn = {"dense FFN": SERIES[5], "MoE FFN": SERIES[3], "no FFN": GRID}
     return ffn.get(kind) or MIXER_COLOURS[kind.replace(" ", "_")]
 
 
@@ -140,16 +150,14 @@ def curves(rows: Rows, *, x: str, y: str, series: str, bend: str, title: str, x_
     """Lines over two logarithmic axes; a point marks where a line bends (rows whose `bend` is true)."""
     alt = _altair()
     names = _named(rows, series)
-    axis = alt.Axis(labelExpr=_BINARY, tickCount=6)
     base = alt.Chart(_data(rows, series)).encode(
         x=alt.X(f"{x}:Q", scale=alt.Scale(type="log", base=2, nice=False), title=x_title, axis=alt.Axis(labelExpr=_BINARY, values=_powers(rows, x))),
         y=alt.Y(f"{y}:Q", scale=alt.Scale(type="log", base=2, nice=False), title=y_title, axis=alt.Axis(labelExpr=_BINARY, values=_powers(rows, y))),
         color=alt.Color(f"{series}:N", scale=_scale(names, SERIES), legend=alt.Legend(symbolType="stroke", symbolStrokeWidth=3)),
     )  # fmt: skip
-    del axis
     lines = base.mark_line(strokeWidth=2.5).encode(strokeDash=alt.StrokeDash(f"{series}:N", scale=_scale(names, [list(d) for d in DASHES])))
     bends = base.mark_point(filled=True, size=70, opacity=1).transform_filter(f"datum['{bend}']")
-    return svg(_finished(lines + bends, 260, 76, bottom=58 + 22 * len(names)), title)
+    return svg(_finished(lines + bends, 260, 76, legend=len(names)), title)
 
 
 _BINARY = (
@@ -184,21 +192,21 @@ def years(rows: Rows, *, year: str, value: str, series: str, title: str, y_title
     """Stacked bars by year."""
     alt = _altair()
     names = _named(rows, series)
-    ordered = [{**r, "order": names.index(shorten(terminal(str(r[series])), 34))} for r in rows]
+    ordered = [{**r, "order": names.index(_label(r[series]))} for r in rows]
     chart = alt.Chart(_data(ordered, series)).mark_bar(stroke=PAPER, strokeWidth=1).encode(
         x=alt.X(f"{year}:O", title=None, axis=alt.Axis(labelAngle=0, ticks=False)),
         y=alt.Y(f"{value}:Q", title=y_title, axis=alt.Axis(tickMinStep=1, tickCount=5)),
         color=alt.Color(f"{series}:N", scale=_scale(names, SERIES), legend=alt.Legend()),
         order=alt.Order("order:Q"),
     )
-    return svg(_finished(chart, 200, 56, bottom=36 + 22 * len(names)), title)
+    return svg(_finished(chart, 200, 56, bottom=28, legend=len(names)), title)
 
 
 def scatter(rows: Rows, *, x: str, y: str, series: str, label: str, title: str, x_title: str, y_title: str) -> str:
     """Points over two logarithmic axes, told apart by colour and shape; rows with a `label` are named."""
     alt = _altair()
     names = _named(rows, series)
-    data = [{**r, label: shorten(terminal(str(r[label] or "")), 24)} for r in rows]
+    data = _beside(rows, x, label)
     base = alt.Chart(_data(data, series)).encode(
         x=alt.X(f"{x}:Q", scale=alt.Scale(type="log", nice=True), title=x_title, axis=alt.Axis(format="~s", labelExpr=_GIGA, tickCount=5)),
         y=alt.Y(f"{y}:Q", scale=alt.Scale(type="log", base=2, nice=False), title=y_title, axis=alt.Axis(labelExpr=_BINARY, values=_powers(rows, y))),
@@ -207,8 +215,19 @@ def scatter(rows: Rows, *, x: str, y: str, series: str, label: str, title: str, 
         color=alt.Color(f"{series}:N", scale=_scale(names, SERIES), legend=alt.Legend()),
         shape=alt.Shape(f"{series}:N", scale=_scale(names, SHAPES)),
     )
-    texts = base.mark_text(align="left", dx=7, dy=-6).encode(text=f"{label}:N").transform_filter(f"datum['{label}'] != ''")
-    return svg(_finished(points + texts, 280, 76, bottom=58 + 22 * len(names)), title)
+    texts = [
+        base.mark_text(align=align, dx=dx, dy=dy).encode(text=f"{label}:N").transform_filter(f"datum.place == '{align}{dy}'")
+        for align, dx in (("left", 6), ("right", -6)) for dy in (-9, 12)
+    ]  # fmt: skip
+    return svg(_finished(alt.layer(points, *texts), 280, 76, legend=len(names)), title)
+
+
+def _beside(rows: Rows, x: str, label: str) -> list[dict[str, Any]]:
+    """Rows with the place of their label: on the side that has room, and above or below by turns, so that neighbours do not meet."""
+    middle = (min(r[x] for r in rows) * max(r[x] for r in rows)) ** 0.5
+    named = sorted((r for r in rows if r[label] is not None), key=lambda r: r[x])
+    places = {id(r): f"{'left' if r[x] < middle else 'right'}{(-9, 12)[n % 2]}" for n, r in enumerate(named)}
+    return [{**r, label: shorten(terminal(str(r[label] or "")), 24), "place": places.get(id(r), "")} for r in rows]
 
 
 _GIGA = "replace(replace(datum.label, 'G', 'B'), 'k', 'K')"

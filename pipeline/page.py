@@ -10,7 +10,8 @@
     ```
     Text with {{ row.record.n_layers|count }} layers.
 
-In a query `$exemplar`, `$exemplars`, `$contrasts` and `$models` (both) stand for the front matter's repositories, as SQL literals.
+In a query `$exemplar`, `$exemplars`, `$contrasts` and `$models` (both) stand for the front matter's repositories, `$everyone` for the
+exemplars of all pages, as SQL literals.
 """
 
 from __future__ import annotations
@@ -125,13 +126,14 @@ def read(path: Path) -> Page:
     return Page(slug, path.name, front, queries, _QUERY.sub("", form[2]).lstrip("\n"))
 
 
-def filled(page: Page, query: str) -> str:
+def filled(page: Page, query: str, everyone: tuple[str, ...] = ()) -> str:
     """A query with the front matter's repositories in it, as it is run and as it is shown. Raises `Invalid`."""
     known = {
         "exemplar": quoted(page.front.exemplars[0]) if page.front.exemplars else None,
         "exemplars": literal(page.front.exemplars),
         "contrasts": literal(page.front.contrasts),
         "models": literal(page.models),
+        "everyone": literal(everyone),
     }
 
     def value(found: re.Match[str]) -> str:
@@ -145,7 +147,7 @@ def filled(page: Page, query: str) -> str:
 
 def literal(names: tuple[str, ...]) -> str:
     """A SQL list of texts."""
-    return f"[{', '.join(map(quoted, names))}]::VARCHAR[]"
+    return f"([{', '.join(map(quoted, names))}]::VARCHAR[])"
 
 
 def sheet_slug(repo_id: str) -> str:

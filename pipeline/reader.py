@@ -27,8 +27,9 @@ STATES = ("kind", "repeats", "elements", "stride", "window", "width_bytes")
 class Snapshot:
     """An open snapshot, read-only, with the tables `what_if` and `what_if_states` beside it."""
 
-    def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, con: duckdb.DuckDBPyConnection, exemplars: tuple[str, ...]) -> None:
         self._con = con
+        self.exemplars = exemplars
         whole = con.execute("SELECT snapshot_id, source, code_version, schema_version FROM snapshot WHERE name = ?", [WHOLE]).fetchall()
         if len(whole) != 1:
             raise Corrupt("the snapshot has no manifest: it is not complete")
@@ -116,6 +117,6 @@ def opened(path: Path, pages: list[Page]) -> Iterator[Snapshot]:
         con.execute(f"ATTACH {quoted(str(path))} AS atlas (READ_ONLY)")
         con.execute("USE atlas")
         con.execute("SET enable_external_access = false")
-        snapshot = Snapshot(con)
+        snapshot = Snapshot(con, tuple(sorted({repo for p in pages for repo in p.front.exemplars})))
         snapshot.add_what_ifs([w for p in pages for w in p.front.what_if])
         yield snapshot

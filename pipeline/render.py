@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jinja2 import FileSystemLoader, StrictUndefined, TemplateError
-from jinja2.sandbox import SandboxedEnvironment, SecurityError
+from jinja2 import FileSystemLoader, StrictUndefined
+from jinja2.sandbox import SandboxedEnvironment
 
 from pipeline import bind, page, prose, reader
 from pipeline.bind import Row, Single, Trace
@@ -124,9 +124,9 @@ class Guide:
         self.snapshot, self.pages = snapshot, pages
         self.modules = page.curriculum(place)
         self.sheet = page.read(place / page.SHEET)
-        self.exemplars = tuple(sorted({repo for p in pages for repo in p.front.exemplars}))
-        self.sheets = {repo: page.sheet_slug(repo) for repo in self.exemplars}
+        self.sheets = {repo: page.sheet_slug(repo) for repo in snapshot.exemplars}
         self.environment = environment(place)
+        self.frame = self.environment.from_string(_FRAME)
 
     def built(self, lost: frozenset[str]) -> Report:
         """Build all but `lost`, which nothing links to."""
@@ -137,8 +137,8 @@ class Guide:
         for each in self._all():
             try:
                 built.append(self._one(each, known))
-            except (AtlasError, TemplateError, SecurityError) as error:
-                failed.append(Failed(each.slug, str(error)))
+            except Exception as error:  # noqa: BLE001 - whatever is wrong with one page, the others are built
+                failed.append(Failed(each.slug, _reason(error)))
         return Report(self.snapshot.id, tuple(built), tuple(failed))
 
     def _all(self) -> Iterator[Page]:
@@ -156,6 +156,11 @@ class Guide:
         body = self.environment.from_string(source.template).render(drawing.names(self))
         text = drawing.framed(body, self)
         return Built(source.slug, {f"{source.slug}.md": text, **drawing.charts}, tuple(drawing.traces))
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong with a page; an error that is no sentence of ours keeps its name."""
+    return str(error) if isinstance(error, AtlasError) else f"{type(error).__name__}: {error}"
 
 
 def _replaced(front: page.Front, repo: str) -> page.Front:
@@ -182,27 +187,29 @@ class Drawing:
         self.source, self.links = source, links
         self.traces: list[Trace] = []
         self.charts: dict[str, str] = {}
-        self.queries = {name: page.filled(source, name) for name in source.queries}
+        self.queries = {name: page.filled(source, name, snapshot.exemplars) for name in source.queries}
         self.about = snapshot.about(self.traces)
         self.results = {name: snapshot.rows(name, sql, self.traces) for name, sql in self.queries.items()}
 
     def names(self, guide: Guide) -> dict[str, Any]:
         """What a template may use."""
         return {
-            "rows": self.results,
+            "rows": bind.Results(self.results),
             "row": Single(self.results),
             "about": self.about,
             "table": self._table,
             "chart": self._chart,
             "fold": details,
             "see": self.links.module,
+            "titled": self.links.titled,
             "link": self.links.to,
             "model": self.links.model,
+            "where": lambda rows, column, value: [r for r in rows if r[column] == value],
             "shown": lambda rows, column, form: [prose_cell(r[column], form, self.links) for r in rows],
             "modules": guide.modules,
             "sheets": [{"repo": r, "slug": f"{MODELS}/{s}"} for r, s in self.links.sheets.items()],
             "pages": self.links.pages,
-            "glossary": _glossary(guide),
+            "glossary": [g for g in _glossary(guide) if g["slug"] in self.links.pages],
         }
 
     def _table(self, rows: list[Row], columns: list[tuple[str, str, str]], tier: int | None = None, note: str = "") -> str:
@@ -217,21 +224,21 @@ class Drawing:
         if not rows:
             raise Invalid(f"the chart {name} would be empty")
         path = f"{CHARTS}/{Path(self.source.slug).name}--{name}.svg"
-        self.charts[path] = charts.KINDS[kind]([r.plain() for r in rows], title=alt, **roles)
+        self.charts[path] = charts.KINDS[kind]([bind.values(r) for r in rows], title=alt, **roles)
         image = f"![{alt}]({self.links.root}{path})"
         return f"{image}\n\n{details('The data of this chart', self._table(rows, columns, tier))}"
 
     def framed(self, body: str, guide: Guide) -> str:
         """The page with its first line, its head, its queries and its foot."""
-        return guide.environment.from_string(_FRAME).render(
+        return guide.frame.render(
             source=self.source.source,
             front=self.source.front,
             body=bind.Markup(body.strip()),
             queries=self.queries,
             about=self.about,
             around=_around(self.source, guide, self.links),
-            requires=[self.links.module(n) for n in self.source.front.prerequisites],
-            following=self.links.module(self.source.front.next) if self.source.front.next else None,
+            requires=[self.links.titled(n) for n in self.source.front.prerequisites],
+            following=self.links.titled(self.source.front.next) if self.source.front.next else None,
             sheets=[_sheet(r, self.links) for r in self.source.front.exemplars],
             root=self.links.root,
         )
@@ -267,8 +274,8 @@ def _around(source: Page, guide: Guide, links: Links) -> Mapping[str, str | None
     if here is None:
         return {"before": None, "after": None}
     return {
-        "before": links.module(order[here - 1]) if here else None,
-        "after": links.module(order[here + 1]) if here + 1 < len(order) else None,
+        "before": links.titled(order[here - 1]) if here else None,
+        "after": links.titled(order[here + 1]) if here + 1 < len(order) else None,
     }
 
 
