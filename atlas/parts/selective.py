@@ -58,12 +58,9 @@ def mamba(s: Mamba) -> Part:
 
 
 def read_mamba(v: View) -> Part:
-    """A Mamba mixer as the config states it; the inner width is the hidden size times the expansion."""
+    """A Mamba mixer as the config states it."""
     d, rank = v.count("hidden_size"), v.need("mamba_dt_rank")
-    expand = v.config.number("mamba_expand") or 0.0
-    inner = v.derived("mamba_inner", int(expand * d), f"{expand:g} x hidden_size")
-    if inner < 1:
-        raise contradiction(f"an expansion of {expand:g} leaves no inner width")
+    inner = _inner_width(v, d)
     width = (
         v.derived("time_step_rank", ceil(d / 16), "hidden_size / 16, rounded up")
         if rank == "auto"
@@ -81,6 +78,16 @@ def read_mamba(v: View) -> Part:
             v.flag("mamba_norms"),
         )
     )
+
+
+def _inner_width(v: View, d: int) -> int:
+    """The stated inner width, which goes before the expansion (Falcon-Mamba-7B states 8,192 beside 16 x 4,096)."""
+    stated, expand = v.opt_count("mamba_inner"), v.config.number("mamba_expand") or 0.0
+    if stated is not None:
+        return stated
+    if expand * d < 1:
+        raise contradiction(f"an expansion of {expand:g} leaves no inner width")
+    return v.derived("mamba_inner", int(expand * d), f"{expand:g} x hidden_size")
 
 
 class Lru(NamedTuple):
