@@ -36,10 +36,18 @@ class Answers(dict[str, Any]):
         self.config = config
 
     def __missing__(self, field: str) -> Any:
-        """Key, other spellings, class default, family rule, in this order; None where it is null or unknown."""
+        """Key, other spellings, class default, family rule, in this order; None where it is null or unknown.
+
+        A fact of the family that has no key is no question to the config: a key of that name would mean something else.
+        """
         config = self.config
-        keys = config.rules.keys.get(field)
-        value = config.stated(field, keys) if keys else config.plain(field)
+        fact = config.rules.settled.get(field)
+        if fact is not None:
+            config.noted[field] = fact
+            value = fact.value
+        else:
+            keys = config.rules.keys.get(field)
+            value = config.stated(field, keys) if keys else config.plain(field)
         self[field] = value
         return value
 

@@ -108,13 +108,23 @@ def design_columns(model: Model) -> dict[str, Any]:
 
 
 def _storage(c: Config) -> tuple[str | None, str | None]:
-    """The stated dtype (torch_dtype in older files) and quantization method, as stated."""
-    dtype = next((d for raw in (c.outer, c.raw) for k in ("dtype", "torch_dtype") if isinstance(d := raw.get(k), str)), None)
-    quant = next((q for raw in (c.outer, c.raw) for k in ("quantization_config", "compression_config") if (q := raw.get(k))), None)
-    method = None if quant is None else mapping("quantization_config", quant).get("quant_method")
-    if quant is not None and not isinstance(method, str):
-        method = "unnamed"
-    return None if dtype is None else dtype.removeprefix("torch.")[:40], None if method is None else method[:40]
+    """The stated dtype (torch_dtype in older files) and quantization method, as stated; the wrapper's word goes first."""
+    dtype, quant = _first(c, ("dtype", "torch_dtype")), _first(c, ("quantization_config", "compression_config"))
+    if quant is None:
+        method = None
+    else:
+        stated = mapping("quantization_config", quant).get("quant_method")
+        method = stated[:40] if isinstance(stated, str) else "unnamed"
+    return dtype.removeprefix("torch.")[:40] if isinstance(dtype, str) else None, method
+
+
+def _first(c: Config, keys: tuple[str, ...]) -> Any:
+    for raw in (c.outer,) if c.outer is c.raw else (c.outer, c.raw):
+        for key in keys:
+            value = raw.get(key)
+            if value:
+                return value
+    return None
 
 
 def _context(rotary: Rotary, position: str) -> dict[str, Any]:

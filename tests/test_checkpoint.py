@@ -10,7 +10,7 @@ import pytest
 from shrunk import checkpoints, held
 
 from atlas.checkpoint import Comparison, Difference, compare
-from atlas.config import load
+from atlas.parse import load
 from atlas.interpret import derive, reader
 from atlas.packing import Stored
 from schemas.vocabulary import Check

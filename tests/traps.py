@@ -121,7 +121,7 @@ READERS: dict[str, Callable[[Derived, list[LayerRow], Any], Any]] = {
     "rope_scaling": column("rope_scaling"),
     "rope_type": lambda d, rows, want: d.fingerprint.rope_scaling or "default",
     "window": column("sliding_window"),
-    "top_k": column("experts_per_token"),
+    "top_k": lambda d, rows, want: d.fingerprint.experts_per_token if want else d.fingerprint.experts_per_token or 0,
     "n_routed_experts": lambda d, rows, want: d.fingerprint.n_routed_experts if want else d.fingerprint.n_routed_experts or 0,
     "n_shared_experts": column("n_shared_experts"),
     "moe_intermediate": column("moe_d_ff"),

@@ -79,6 +79,7 @@ class Family(msgspec.Struct, frozen=True, eq=False):
     references: tuple[str, ...] = ()
     expect: tuple[Mapping[str, Any], ...] = ()
     unstated: Mapping[str, Evidence] = {}  # made of defaults and facts: what is noted where no key answers
+    settled: Mapping[str, Evidence] = {}  # the facts among them that no key and no default can change
 
 
 @cache
@@ -153,6 +154,8 @@ def _made(model_type: str, row: dict[str, Any]) -> Family:
         row["mtp"] = msgspec.convert(drafting, Mtp)
     row["model_type"] = model_type
     row["unstated"] = _unstated(model_type, row)
+    open_to_change = row["keys"].keys() | row.get("defaults", {}).keys()
+    row["settled"] = {k: row["unstated"][k] for k in row.get("facts", {}) if k not in open_to_change}
     unknown = row.keys() - set(Family.__struct_fields__)
     if unknown:
         raise ValueError(f"families/{model_type}.toml: no such key: {', '.join(sorted(unknown))}")
