@@ -45,7 +45,7 @@ def test_an_encoder_keeps_nothing() -> None:
 
 
 def test_each_class_of_bert_has_its_own_head() -> None:
-    """A pooler in the model and before a classifier; a transform and a bias before the tied head of the masked model."""
+    """A pooler in the model and before a classifier; a transform and a bias with the tied head of a masked one."""
     body, square = TABLES + 2 * LAYER, 8 * 8 + 8
     assert bert("BertModel").params_total == body + square
     assert bert("BertForSequenceClassification", num_labels=3).params_total == body + square + 3 * 8 + 3
@@ -53,11 +53,12 @@ def test_each_class_of_bert_has_its_own_head() -> None:
     assert bert("BertForQuestionAnswering", num_labels=7).params_total == body + 2 * 8 + 2
     assert bert("BertForMaskedLM").params_total == body + square + 2 * 8 + 10
     # untied, the head is a matrix with a second bias
-    assert bert("BertForMaskedLM", tie_word_embeddings=False).params_total == body + square + 2 * 8 + 10 + (10 * 8 + 10)
+    untied = bert("BertForMaskedLM", tie_word_embeddings=False).params_total
+    assert untied == body + square + 2 * 8 + 10 + (10 * 8 + 10)
 
 
 def test_bert_as_a_decoder_keeps_keys_and_values() -> None:
-    """is_decoder makes it look back: 2 x 8 elements of 2 bytes in each of 2 layers; over a source as much again, apart."""
+    """is_decoder makes it look back: 2 x 8 elements of 2 bytes in each of 2 layers; over a source as much, apart."""
     row = bert("BertLMHeadModel", is_decoder=True)
     assert (row.kv_bytes_per_token, row.cross_kv_bytes_per_source_token) == (2 * 2 * 8 * 2, None)
     sourced = bert("BertLMHeadModel", is_decoder=True, add_cross_attention=True)
@@ -74,7 +75,8 @@ def test_a_class_with_an_unknown_head_is_refused() -> None:
 
 BART = {
     "model_type": "bart", "d_model": 8, "encoder_layers": 1, "decoder_layers": 2, "encoder_attention_heads": 2,
-    "decoder_attention_heads": 2, "encoder_ffn_dim": 12, "decoder_ffn_dim": 16, "vocab_size": 10, "max_position_embeddings": 5,
+    "decoder_attention_heads": 2, "encoder_ffn_dim": 12, "decoder_ffn_dim": 16, "vocab_size": 10,
+    "max_position_embeddings": 5,
 }  # fmt: skip
 
 
@@ -84,7 +86,7 @@ def bart(cls: str, **more: Any) -> Any:
 
 
 def test_the_encoder_of_a_pair_belongs_to_the_total() -> None:
-    """One table of tokens, two of positions with two spare rows each, a norm over each; the source's cache stands apart."""
+    """One table of tokens, two of positions with two spare rows each, a norm over each; the source's cache apart."""
     row = bart("BartForConditionalGeneration")
     encoder = 4 * (8 * 8 + 8) + (2 * 8 * 12 + 12 + 8) + 2 * 2 * 8
     decoder = 2 * 4 * (8 * 8 + 8) + (2 * 8 * 16 + 16 + 8) + 3 * 2 * 8
@@ -141,7 +143,7 @@ def test_t5_is_tied_whatever_it_states() -> None:
 
 
 def test_whisper_has_no_bias_on_keys() -> None:
-    """Two convolutions of width 3 before the encoder; of four projections, keys have no bias, in self- and cross-attention."""
+    """Two convolutions of width 3 before the encoder; keys have no bias, in self- and in cross-attention."""
     row = found({
         **BART, "model_type": "whisper", "architectures": ["WhisperForConditionalGeneration"], "num_mel_bins": 3,
         "max_source_positions": 6, "max_target_positions": 4,

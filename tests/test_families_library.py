@@ -75,8 +75,8 @@ def test_a_depth_that_is_not_that_of_the_rounds_is_a_contradiction() -> None:
 def test_dory_merges_listed_pairs_and_loops_its_middle() -> None:
     """Six listed blocks are three layers; the middle one runs twice and keeps a cache for each round."""
     config = {
-        "model_type": "dory", **WIDE, "num_key_value_heads": 2, "head_dim": 16, "num_hidden_layers": 6, "n_input_layers": 2,
-        "n_output_layers": 2, "n_recurrent_layers": 2, "layer_types": ["full_attention", "mlp"] * 3,
+        "model_type": "dory", **WIDE, "num_key_value_heads": 2, "head_dim": 16, "num_hidden_layers": 6,
+        "n_input_layers": 2, "n_output_layers": 2, "n_recurrent_layers": 2, "layer_types": ["full_attention", "mlp"] * 3,
     }  # fmt: skip
     row = found(config)
     assert row.n_layers == 4

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 
 from atlas.config import Config
 from atlas.parts.ends import head_of, labels_of, norm, tied
-from atlas.parts.extras import vector
+from atlas.parts.extras import kept, vector
 from atlas.refusal import Refused, not_derivable, shown
-from atlas.structure import Part, Tensor, part
+from atlas.structure import Part, Tensor
 from schemas.vocabulary import Component, RefusalKind, Role
 
 Made = tuple[tuple[Part, ...], str | None]
@@ -132,7 +132,7 @@ def lm_head(c: Config, d: int, e: int) -> list[Part]:
     matrix = Tensor("predictions.decoder.weight", (vocab, width), U, stored=0 if shares else 1)
     biases = [vector("predictions.bias", vocab, U)]
     biases += [vector("predictions.decoder.bias", vocab, U)] * (not shares and c.flag("two_biases"))
-    return [part("head", [*before, matrix, *biases]), *norms]
+    return [kept("head", *before, matrix, *biases), *norms]
 
 
 def classifier(c: Config, kind: str, d: int) -> list[Tensor]:
@@ -150,9 +150,9 @@ def bert(c: Config) -> Made:
     e = c.opt_count("embedding_size") or d
     if kind not in ("lm", "pretraining"):
         c.derived("tie_word_embeddings", False, "the class has no language-model head to tie")
-    made = [part("embedding", tables(c, e))]
+    made = [kept("embedding", *tables(c, e))]
     made += [norm("embeddings.LayerNorm", e, c.word("norm_class"), True)] * c.flag("embedding_norm")
-    made += [part("projection", linear("embeddings_project", d, e, X))] * (e != d or c.flag("always_projects"))
+    made += [kept("projection", *linear("embeddings_project", d, e, X))] * (e != d or c.flag("always_projects"))
     made += [norm("encoder.ln", d, c.word("norm_class"), True)] * c.flag("final_norm")
     return (*made, *_pooler(c, kind, d), *_head(c, kind, d, e)), cls
 
@@ -161,7 +161,7 @@ def _pooler(c: Config, kind: str, d: int) -> Iterable[Part]:
     if kind not in c.items("pooled"):
         return []
     component = F if c.word("pooler_component") == "ffn_dense" else X
-    return [part("pooler", linear("pooler.dense", d, d, component))]
+    return [kept("pooler", *linear("pooler.dense", d, d, component))]
 
 
 def _head(c: Config, kind: str, d: int, e: int) -> Iterable[Part]:
@@ -169,16 +169,18 @@ def _head(c: Config, kind: str, d: int, e: int) -> Iterable[Part]:
         return []
     if kind == "discriminator":
         return [
-            part(
+            kept(
                 "head",
-                linear("discriminator_predictions.dense", d, d, F)
-                + linear("discriminator_predictions.dense_prediction", 1, d, F),
+                *(
+                    linear("discriminator_predictions.dense", d, d, F)
+                    + linear("discriminator_predictions.dense_prediction", 1, d, F)
+                ),
             )
         ]
     if kind in ("lm", "pretraining"):
-        more = [part("head.order", linear("seq_relationship", 2, d, X))] * (kind == "pretraining")
+        more = [kept("head.order", *linear("seq_relationship", 2, d, X))] * (kind == "pretraining")
         return [*lm_head(c, d, e), *more]
-    return [part("head", classifier(c, kind, d))]
+    return [kept("head", *classifier(c, kind, d))]
 
 
 ENDS: dict[str, Callable[[Config], Made]] = {"bert": bert}

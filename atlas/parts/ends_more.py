@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from atlas.config import Config
 from atlas.parts.ends import decoder, head_of, labels_of, norm
+from atlas.parts.extras import kept
 from atlas.refusal import Refused, shown
-from atlas.structure import Part, Tensor, part
+from atlas.structure import Part, Tensor
 from schemas.vocabulary import Component, RefusalKind, Role
 
 Made = tuple[tuple[Part, ...], str | None]
@@ -29,21 +30,21 @@ def narrow_head(c: Config) -> Made:
     if width is None or head_of(c)[1] != "lm":
         return parts, cls
     head = Tensor("lm_head.weight", (width, c.count("hidden_size")), U)
-    return (*(p for p in parts if p.kind != "head"), part("head", [head])), cls
+    return (*(p for p in parts if p.kind != "head"), kept("head", head)), cls
 
 
 def scaled_head(c: Config) -> Made:
     """A head with one learned scale per token."""
     parts, cls = decoder(c)
     scale = Tensor("lm_head.logit_scale", (c.count("vocab_size"),), U, Role.VECTOR)
-    return (*parts, *[part("head.scale", [scale])] * (head_of(c)[1] == "lm")), cls
+    return (*parts, *[kept("head.scale", scale)] * (head_of(c)[1] == "lm")), cls
 
 
 def with_vectors(c: Config) -> Made:
     """Vectors as wide as the hidden state beside the stack: initial states and scales."""
     parts, cls = decoder(c)
     made = [Tensor(n, (c.count("hidden_size"),), Component.OTHER, Role.VECTOR) for n in c.rules.facts["end_vectors"]]
-    return (*parts, part("ends.vectors", made)), cls
+    return (*parts, kept("ends.vectors", *made)), cls
 
 
 def padded_table(c: Config) -> Made:
@@ -51,10 +52,10 @@ def padded_table(c: Config) -> Made:
     cls, head = known_head(c, "lm", "none")
     vocab, d = c.count("vocab_size"), c.count("hidden_size")
     made = [
-        part("embedding", [Tensor("model.embed_tokens.weight", (vocab + 1, d), Component.EMBEDDING, Role.LOOKUP)]),
+        kept("embedding", Tensor("model.embed_tokens.weight", (vocab + 1, d), Component.EMBEDDING, Role.LOOKUP)),
         norm("model.norm", d, c.word("norm_class"), c.flag("norm_bias")),
     ]
-    return (*made, *[part("head", [Tensor("lm_head.weight", (vocab, d), U)])] * (head == "lm")), cls
+    return (*made, *[kept("head", Tensor("lm_head.weight", (vocab, d), U))] * (head == "lm")), cls
 
 
 def modernbert(c: Config) -> Made:
@@ -69,7 +70,7 @@ def modernbert(c: Config) -> Made:
     made += [Tensor("lm_head.norm.bias", (d,), U, Role.VECTOR)] * c.flag("norm_bias")
     scores = [Tensor("classifier.weight", (labels, d), Component.OTHER)]
     scores += [Tensor("classifier.bias", (labels,), Component.OTHER, Role.VECTOR)] * c.flag("score_bias")
-    return (*usual, part("head.transform", made), *[part("head.scores", scores)] * (head != "lm")), cls
+    return (*usual, kept("head.transform", *made), *[kept("head.scores", *scores)] * (head != "lm")), cls
 
 
 def cohere2_moe(c: Config) -> Made:
@@ -101,14 +102,14 @@ def cpmant(c: Config) -> Made:
     tables = {"input_embedding": vocab + prompts, "segment_embedding": segments}
     bias = (segments * segments + buckets, c.count("num_attention_heads"))
     made = [
-        part(
+        kept(
             "embedding",
-            [Tensor(f"{n}.weight", (rows, d), Component.EMBEDDING, Role.LOOKUP) for n, rows in tables.items()],
+            *(Tensor(f"{n}.weight", (rows, d), Component.EMBEDDING, Role.LOOKUP) for n, rows in tables.items()),
         ),
-        part("positions", [Tensor("position_bias.relative_attention_bias", bias, Component.ATTENTION, Role.LOOKUP)]),
+        kept("positions", Tensor("position_bias.relative_attention_bias", bias, Component.ATTENTION, Role.LOOKUP)),
         norm("encoder.output_layernorm", d, c.word("norm_class"), c.flag("norm_bias")),
     ]
-    return (*made, *[part("head", [Tensor("lm_head.weight", (vocab, d), U)])] * (head == "lm")), cls
+    return (*made, *[kept("head", Tensor("lm_head.weight", (vocab, d), U))] * (head == "lm")), cls
 
 
 ENDS: dict[str, Callable[[Config], Made]] = {

@@ -8,9 +8,9 @@ from atlas.config import Config
 from atlas.layouts.stacks import by_class, encoder_reader
 from atlas.parts.ends import norm, tied
 from atlas.parts.ends_more import Made, known_head
-from atlas.parts.extras import vector
+from atlas.parts.extras import kept, vector
 from atlas.refusal import not_derivable
-from atlas.structure import Part, Tensor, part
+from atlas.structure import Part, Tensor
 from schemas.vocabulary import Component, Role
 
 E, U, X = Component.EMBEDDING, Component.UNEMBEDDING, Component.OTHER
@@ -27,7 +27,7 @@ def pair(c: Config) -> Made:
     cls, kind = known_head(c, "lm", "none")
     both = len(stacks) == 2
     _effective_tie(c, kind, causal=stacks == ("decoder",))
-    made = [part("embedding", _tokens(c, stacks)), *(p for s in stacks for p in _around(c, s))]
+    made = [kept("embedding", *_tokens(c, stacks)), *(p for s in stacks for p in _around(c, s))]
     return (*made, *_head(c, kind, both)), cls
 
 
@@ -63,14 +63,14 @@ def _around(c: Config, stack: str) -> Iterable[Part]:
     d, cls, bias = c.count("hidden_size"), c.word("norm_class"), c.flag("norm_bias")
     if c.flag("stored_positions"):
         rows = c.count(f"{stack}_positions") + c.size("position_offset")
-        yield part("positions", [table(f"model.{stack}.embed_positions", rows, d)])
+        yield kept("positions", table(f"model.{stack}.embed_positions", rows, d))
     if c.flag("embedding_norm"):
         yield norm(f"model.{stack}.layernorm_embedding", d, cls, bias)
     if c.flag("final_norm"):
         yield norm(f"model.{stack}.layer_norm", d, cls, bias)
     more = BESIDE.get(c.rules.facts.get(f"{stack}_more", ""))
     if more is not None:
-        yield part("beside", more(c, d))
+        yield kept("beside", *more(c, d))
 
 
 def _convolutions(c: Config, d: int) -> list[Tensor]:
@@ -101,9 +101,9 @@ def _head(c: Config, kind: str, both: bool) -> Iterable[Part]:
     if kind != "lm":
         return
     vocab = c.count("vocab_size")
-    yield part("head", [Tensor("lm_head.weight", (vocab, c.count("hidden_size")), U, stored=0 if tied(c) else 1)])
+    yield kept("head", Tensor("lm_head.weight", (vocab, c.count("hidden_size")), U, stored=0 if tied(c) else 1))
     if both and c.flag("has_logits_bias"):
-        yield part("buffers", [vector("final_logits_bias", vocab, Component.BUFFERS)])
+        yield kept("buffers", vector("final_logits_bias", vocab, Component.BUFFERS))
 
 
 def nested_pair(c: Config) -> Made:
@@ -118,7 +118,7 @@ def nested_pair(c: Config) -> Made:
     for name, each in (("decoder", c), ("encoder", inner)):
         if name in stacks:
             rows, width = each.count("vocab_size"), each.count("hidden_size")
-            made.append(part("embedding", [table(f"model.{name}.embed_tokens", rows, width)]))
+            made.append(kept("embedding", table(f"model.{name}.embed_tokens", rows, width)))
             made.append(norm(f"model.{name}.norm", width, c.word("norm_class"), c.flag("norm_bias")))
     return (*made, *_head(c, kind, both=False)), cls
 

@@ -27,6 +27,12 @@ def vector(name: str, width: int, component: Component) -> Tensor:
 
 
 @lru_cache(maxsize=8192)
+def kept(kind: str, *tensors: Tensor) -> Part:
+    """A part of these weights alone; cached, so that equal ends are one object."""
+    return part(kind, tensors)
+
+
+@lru_cache(maxsize=8192)
 def extended(p: Part, more: tuple[Tensor, ...]) -> Part:
     """The part with more tensors."""
     return part(p.kind, p.tensors + more, p.states, p.reads, p.info)
