@@ -88,7 +88,7 @@ def rules(data: Raw, model_type: str) -> Family:
     base = _base()
     source = f"assumed, as in {LIKE}: no rules for model_type {shown(model_type)}"
     unstated = {k: Evidence(k, e.value, Origin.FAMILY_RULE.value, source) for k, e in base.unstated.items()}
-    return msgspec.structs.replace(base, unstated=unstated)
+    return msgspec.structs.replace(base, unstated=unstated, settled={k: unstated[k] for k in base.settled})
 
 
 @cache
