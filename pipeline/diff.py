@@ -21,7 +21,8 @@ from schemas.vocabulary import Outcome
 
 EXAMPLES = 5
 _CURRENT = f"('{Outcome.OK}', '{Outcome.UNCHANGED}')"
-_NOT_DERIVED = frozenset({"config_id", "raw", "raw_bytes", "size_bytes"})
+_NOT_DERIVED = frozenset({"config_id", "raw", "raw_bytes", "size_bytes", "verdict"})
+"""Columns of a config that are the text itself, and the verdict, which is told apart."""
 _BY_DESIGN = ("layers", "parameters", "states")
 _FACTS = ("reported", "checks", "disagreements", "measurements")
 _WAYS = (("before", "after"), ("after", "before"))
@@ -44,10 +45,14 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Ours(msgspec.Struct, frozen=True):
-    """Changes of our rules: of the configs both snapshots hold, and of the rows of designs both hold, by table."""
+    """Changes of our rules: of the configs both snapshots hold, and of the rows of designs both hold, by table.
+
+    `verdicts` are configs with another verdict; `columns` leave out those that had no numbers before, or have none now.
+    """
 
     configs: int
     changed: int
+    verdicts: list[Example]
     columns: list[Change]
     designs: dict[str, int]
 
@@ -60,6 +65,7 @@ class Theirs(msgspec.Struct, frozen=True):
     outcomes: list[Example]
     configs: list[str]
     same_design: int
+    verdicts: list[Example]
     columns: list[Change]
 
 
@@ -84,7 +90,7 @@ class Difference(msgspec.Struct, frozen=True):
         """Whether the two say the same of every model; what the Hub counts daily (downloads, likes) is not looked at."""
         hub, ours = self.hub, self.ours
         listed = hub.added or hub.removed or hub.outcomes or hub.configs
-        return not (listed or ours.columns or any(ours.designs.values()) or any(map(any, self.facts.values())))
+        return not (listed or ours.changed or any(ours.designs.values()) or any(map(any, self.facts.values())))
 
 
 def diff(home: Path, before: str, after: str) -> Difference:
@@ -122,8 +128,10 @@ def ours(con: duckdb.DuckDBPyConnection) -> Ours:
         "LEFT JOIN (SELECT config_id, min(repo_id) AS repo_id FROM before.models GROUP BY ALL) m USING (config_id)"
     )
     columns = _columns(con)
-    changed = _one(con, f"SELECT count(*) FILTER ({' OR '.join(_differs(c, k) for c, k in columns.items())}) FROM ({pairs})")
-    return Ours(_one(con, f"SELECT count(*) FROM ({pairs})"), changed, _changes(con, pairs, columns), {t: _designs(con, t) for t in _BY_DESIGN})
+    differs = " OR ".join(_differs(c, kind) for c, kind in {**columns, "verdict": False}.items())
+    changed = _one(con, f"SELECT count(*) FILTER ({differs}) FROM ({pairs})")
+    found = _verdicts(con, pairs), _changes(con, pairs, columns)
+    return Ours(_one(con, f"SELECT count(*) FROM ({pairs})"), changed, *found, {t: _designs(con, t) for t in _BY_DESIGN})
 
 
 def theirs(con: duckdb.DuckDBPyConnection) -> Theirs:
@@ -144,6 +152,7 @@ def theirs(con: duckdb.DuckDBPyConnection) -> Theirs:
         [Example(*row) for row in outcomes],
         _names(con, changed),
         _one(con, f"SELECT count(*) FROM ({pairs}) WHERE b.design_id = a.design_id"),
+        _verdicts(con, pairs),
         _changes(con, pairs, _columns(con)),
     )
 
@@ -168,15 +177,21 @@ def _differs(column: str, same_type: bool) -> str:  # noqa: FBT001 - read from a
 
 
 def _changes(con: duckdb.DuckDBPyConnection, pairs: str, columns: dict[str, bool]) -> list[Change]:
-    """The columns that differ, those of most rows first."""
+    """The columns that differ, those of most rows first, among configs with numbers on both sides or on neither."""
+    pairs = f"FROM ({pairs}) WHERE (b.design_id IS NULL) = (a.design_id IS NULL)"
     counts = ", ".join(f"count(*) FILTER ({_differs(c, kind)})" for c, kind in columns.items())
-    found = dict(zip(columns, con.execute(f"SELECT {counts} FROM ({pairs})").fetchall()[0], strict=True))
+    found = dict(zip(columns, con.execute(f"SELECT {counts} {pairs}").fetchall()[0], strict=True))
     order = sorted((c for c, n in found.items() if n), key=lambda c: (-found[c], c))
     return [Change(c, found[c], _examples(con, pairs, c, _differs(c, columns[c]))) for c in order]
 
 
 def _examples(con: duckdb.DuckDBPyConnection, pairs: str, column: str, differs: str) -> list[Example]:
-    query = f'SELECT repo_id, b."{column}"::VARCHAR, a."{column}"::VARCHAR FROM ({pairs}) WHERE {differs} ORDER BY repo_id LIMIT {EXAMPLES}'
+    query = f'SELECT repo_id, b."{column}"::VARCHAR, a."{column}"::VARCHAR {pairs} AND {differs} ORDER BY repo_id LIMIT {EXAMPLES}'
+    return [Example(*row) for row in con.execute(query).fetchall()]
+
+
+def _verdicts(con: duckdb.DuckDBPyConnection, pairs: str) -> list[Example]:
+    query = f"SELECT repo_id, b.verdict::VARCHAR, a.verdict::VARCHAR FROM ({pairs}) WHERE b.verdict::VARCHAR <> a.verdict::VARCHAR ORDER BY repo_id"
     return [Example(*row) for row in con.execute(query).fetchall()]
 
 

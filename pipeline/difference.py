@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 SHOWN = 10
-"""Names of a list that are shown; --json has all."""
+"""Names of a list, and columns with examples, that are shown; --json has all."""
+EXAMPLES = 3
 
 
 def lines(found: Difference) -> Iterator[str]:
@@ -42,6 +44,7 @@ def ours(found: Ours) -> Iterator[str]:
         return
     yield ""
     yield f"Ours: {found.changed:,} of {found.configs:,} unchanged configs are read differently"
+    yield from _turned("verdicts", found.verdicts)
     yield from _changes(found.columns)
     for table, n in found.designs.items():
         if n:
@@ -55,11 +58,16 @@ def _hub(hub: Theirs) -> Iterator[str]:
     yield f"The Hub's: {len(hub.added):,} models more, {len(hub.removed):,} fewer, {len(hub.configs):,} with another config"
     yield from _listed("added", hub.added)
     yield from _listed("removed", hub.removed)
-    yield from _listed("outcomes", [f"{e.repo_id}: {e.before} -> {e.after}" for e in hub.outcomes])
+    yield from _turned("outcomes", hub.outcomes)
     yield from _listed("configs", hub.configs)
     if hub.same_design:
         yield f"  {hub.same_design:,} of these configs still describe the same design"
+    yield from _turned("verdicts", hub.verdicts)
     yield from _changes(hub.columns)
+
+
+def _turned(head: str, examples: list[Example]) -> Iterator[str]:
+    yield from _listed(head, [f"{e.repo_id}: {e.before} -> {e.after}" for e in examples])
 
 
 def _listed(head: str, names: Sequence[str]) -> Iterator[str]:
@@ -71,9 +79,12 @@ def _listed(head: str, names: Sequence[str]) -> Iterator[str]:
 
 
 def _changes(columns: list[Change]) -> Iterator[str]:
-    for change in columns:
+    for change in columns[:SHOWN]:
         yield f"  {change.column} ({change.rows:,})"
-        yield from (_cut(f"    {_example(example)}") for example in change.examples)
+        yield from (_cut(f"    {_example(example)}") for example in change.examples[:EXAMPLES])
+    if len(columns) > SHOWN:
+        rest = ", ".join(f"{c.column} ({c.rows:,})" for c in columns[SHOWN:])
+        yield from textwrap.wrap(f"also {rest}", WIDTH, initial_indent="  ", subsequent_indent="    ")
 
 
 def _example(example: Example) -> str:

@@ -11,7 +11,7 @@ from pipeline.errors import Upstream
 from pipeline.hub import Hub
 from pipeline.limits import Answer, GaveUp, Limits, Refused
 
-BRIEF = Limits(deadline=20.0, attempt=10.0, silence=10.0, contact=5.0, refusals=0)
+BRIEF = Limits(deadline=20.0, attempt=10.0, silence=10.0, contact=2.5, refusals=0)
 
 
 class Reach(msgspec.Struct, frozen=True):

@@ -33,11 +33,12 @@ def run(
 
     A refresh that finds what the latest snapshot already says publishes nothing. Interrupted, it goes on where it stopped.
     """
+    from pipeline import login
     from pipeline.progress import watching
     from pipeline.refresh import Options, refresh
 
     options = Options(
-        home, source, _day(date), _selection(task, top, author, names), endpoint, _token() if source == "hub" else None, budget, allow_shrink
+        home, source, _day(date), _selection(task, top, author, names), endpoint, login.token() if source == "hub" else None, budget, allow_shrink
     )
     with watching(quiet=json) as watch:
         report = refresh(options, watch)
@@ -63,13 +64,6 @@ def _selection(task: str, top: int | None, author: str | None, names: Path | Non
     except (OSError, UnicodeDecodeError) as error:
         raise typer.BadParameter(f"--list {names} cannot be read: {error}") from error
     return Selection(None, author, top, tuple(line.strip() for line in lines if line.strip() and not line.startswith("#")))
-
-
-def _token() -> str | None:
-    """The token of the environment or of the huggingface_hub login."""
-    from huggingface_hub import get_token
-
-    return get_token()
 
 
 def _print_json(report: Report) -> None:
