@@ -76,7 +76,8 @@ def test_dory_merges_listed_pairs_and_loops_its_middle() -> None:
     """Six listed blocks are three layers; the middle one runs twice and keeps a cache for each round."""
     config = {
         "model_type": "dory", **WIDE, "num_key_value_heads": 2, "head_dim": 16, "num_hidden_layers": 6,
-        "n_input_layers": 2, "n_output_layers": 2, "n_recurrent_layers": 2, "layer_types": ["full_attention", "mlp"] * 3,
+        "n_input_layers": 2, "n_output_layers": 2, "n_recurrent_layers": 2,
+        "layer_types": ["full_attention", "mlp"] * 3,
     }  # fmt: skip
     row = found(config)
     assert row.n_layers == 4
@@ -110,3 +111,11 @@ def test_modernbert_halves_its_window_as_a_decoder() -> None:
     assert (decoder.sliding_window, encoder.sliding_window) == (64, 128)
     assert (decoder.kv_bytes_per_token, encoder.kv_bytes_per_token) == (8 * 2 * 768 * 2, None)
     assert encoder.params_norm == (1 + 21 + 22 + 1) * 768  # layer 0 has no norm before attention
+
+
+def test_internlm3_has_one_switch_for_q_k_v_and_one_for_the_rest() -> None:
+    """qkv_bias adds a bias to q, k and v; bias adds one to the output projection and to each matrix of the network."""
+    config = {"model_type": "internlm3", **WIDE, "num_hidden_layers": 1, "num_key_value_heads": 4, "head_dim": 16}
+    plain = found(config).params_total
+    assert found(config | {"qkv_bias": True}).params_total == plain + 3 * 64
+    assert found(config | {"bias": True}).params_total == plain + 64 + (2 * 96 + 64)
