@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from atlas.config import Config, Raw, mapping
 from atlas.fingerprint import Fingerprint
-from atlas.measure import COMPONENTS, Ledger, component, model_ledger, params_total, whole
+from atlas.measure import COMPONENTS, Ledger, component, model_ledger, params_total
 from atlas.parts import mtp
 from atlas.refusal import Refused
 from atlas.rotary import Rotary, read_rotary
@@ -223,6 +223,13 @@ def _weights(ledger: Ledger) -> dict[str, Any]:
     return found
 
 
+def _per_token(growth: float) -> int:
+    """Bytes a token adds; raises `Refused` where compressed entries are so odd that it is a fraction of a byte."""
+    if growth != int(growth):
+        raise Refused(RefusalKind.NOT_DERIVABLE, f"the cache grows by {growth:g} bytes per token, no whole number")
+    return int(growth)
+
+
 def _costs(ledger: Ledger, *, has_decoder: bool) -> dict[str, Any]:
     flops = {
         "flops_per_token": 2 * ledger.active_compute,
@@ -233,11 +240,11 @@ def _costs(ledger: Ledger, *, has_decoder: bool) -> dict[str, Any]:
         return {"flops_per_token": flops["flops_per_token"]}
     kv = dict(zip(("kv_bytes_4k", "kv_bytes_32k", "kv_bytes_128k", "kv_bytes_1m"), ledger.kv, strict=True))
     return flops | kv | {
-        "kv_bytes_per_token": whole(ledger.growth),
-        "kv_bytes_per_token_first": whole(ledger.growth_first),
-        "index_bytes_per_token": whole(ledger.index_growth),
+        "kv_bytes_per_token": _per_token(ledger.growth),
+        "kv_bytes_per_token_first": _per_token(ledger.growth_first),
+        "index_bytes_per_token": _per_token(ledger.index_growth),
         "state_bytes_constant": ledger.constant,
-        "cross_kv_bytes_per_source_token": whole(ledger.cross) if ledger.cross else None,
+        "cross_kv_bytes_per_source_token": _per_token(ledger.cross) if ledger.cross else None,
         "decode_bytes_per_token_4k": 2 * ledger.active_compute + ledger.read_bytes[0],
         "decode_bytes_per_token_128k": 2 * ledger.active_compute + ledger.read_bytes[1],
     }

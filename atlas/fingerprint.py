@@ -122,9 +122,9 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     share_norm: float | None = None
     share_other: float | None = None
     # cache and state of one sequence
-    kv_bytes_per_token: int | float | None = None
-    kv_bytes_per_token_first: int | float | None = None
-    index_bytes_per_token: int | float | None = None
+    kv_bytes_per_token: int | None = None
+    kv_bytes_per_token_first: int | None = None
+    index_bytes_per_token: int | None = None
     cross_kv_bytes_per_source_token: int | None = None
     state_bytes_constant: int | None = None
     kv_bytes_4k: int | None = None

@@ -207,21 +207,9 @@ PARAMETERS: tuple[Field, ...] = (
 )
 
 CACHE: tuple[Field, ...] = (
-    Field("kv_bytes_per_token", "real", f"Growth per token once every window is full. {_BF16}", "bytes/token", least=0),
-    Field(
-        "kv_bytes_per_token_first",
-        "real",
-        f"What one token adds while every window is open. {_BF16}",
-        "bytes/token",
-        least=0,
-    ),
-    Field(
-        "index_bytes_per_token",
-        "real",
-        "Side caches of sparse-attention indexers, apart from both.",
-        "bytes/token",
-        least=0,
-    ),
+    count("kv_bytes_per_token", f"Growth per token once every window is full. {_BF16}", "bytes/token"),
+    count("kv_bytes_per_token_first", f"What one token adds while every window is open. {_BF16}", "bytes/token"),
+    count("index_bytes_per_token", "Side caches of sparse-attention indexers, apart from both.", "bytes/token"),
     count(
         "cross_kv_bytes_per_source_token",
         f"Cross-attention cache of a decoder per source token. {_BF16}",
