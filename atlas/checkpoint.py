@@ -102,6 +102,7 @@ class _Held:
         self.differences: list[Difference] = []
         self.like: dict[str, Component] = {}
         self.apart: dict[str, int | None] = {}
+        self.missing = 0
         first = model.n_layers
         self.drafts = frozenset(range(first, first + n_mtp))
         for entry in plain.scales.values():
@@ -118,6 +119,7 @@ class _Held:
             return
         tally = self._count(group)
         if len(here) < len(found):
+            self.missing += group.elements
             self.differences += [
                 Difference("missing", n, group.component.value, group.wanted)
                 for n, f in zip(group.names, found, strict=True)
@@ -179,13 +181,24 @@ class _Held:
         known, n = self.apart.get(kind, 0), entry.elements
         self.apart[kind] = None if known is None or n is None else known + n
 
+    def _renamed(self) -> bool:
+        """Whether only names differ: what is missing and what is extra have as many weights, to the last one.
+
+        Then the row does not say what this checkpoint calls them, and nothing speaks against the derivation.
+        """
+        wanted, found = self.missing, [self.left[d.name].elements for d in self.differences if d.kind == "extra"]
+        misshaped = any(d.kind == "misshaped" for d in self.differences)
+        return not misshaped and None not in found and wanted > 0 and wanted == sum(n or 0 for n in found)
+
     def outcome(self) -> Comparison:
         """The finished comparison.
 
-        Exact where every shape is known and nothing differs, unchecked where only names could be compared.
+        Exact where every shape is known and nothing differs; unchecked where only names could be compared, or only
+        names differ.
         """
         known = all(e.elements is not None for e in self.plain.listing.values())
-        check = Check.OFF if self.differences else Check.EXACT if known else Check.UNCHECKED
+        exact = Check.EXACT if known else Check.UNCHECKED
+        check = exact if not self.differences else Check.UNCHECKED if self._renamed() else Check.OFF
         order = sorted(
             self.differences,
             key=lambda d: list(Component).index(Component(d.component)) if d.component in set(Component) else 99,

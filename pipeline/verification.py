@@ -13,9 +13,9 @@ import msgspec
 
 from atlas.api import read
 from atlas.checkpoint import Comparison, compare
-from atlas.parse import load
 from atlas.fingerprint import Fingerprint
 from atlas.interpret import Derived, derive, reader
+from atlas.parse import load
 from atlas.structure import Model
 from atlas.totals import as_stated, check_total, disagreement, in_name
 from pipeline.errors import NotFound
@@ -73,10 +73,18 @@ def verified(name: str, config: bytes, headers: Headers, revision: str | None = 
         quantization=quantization(data),
         n_mtp=derived.fingerprint.n_mtp_layers,
     )
-    known = Verified(
-        name, revision, derived.fingerprint, "headers" if held.shapes_known else "names", headers.files, held
-    )
+    basis, note = "headers" if held.shapes_known else "names", RENAMED if _only_names(held) else None
+    known = Verified(name, revision, derived.fingerprint, basis, headers.files, held, note)
     return known if held.shapes_known else _by_bytes(known, derived.model, headers)
+
+
+RENAMED = (
+    "only names differ: what is missing and what is extra have equally many weights; the family has no names for these"
+)
+
+
+def _only_names(held: Comparison) -> bool:
+    return held.check is Check.UNCHECKED and bool(held.differences)
 
 
 def quantization(data: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -10,9 +10,9 @@ import pytest
 from shrunk import checkpoints, held
 
 from atlas.checkpoint import Comparison, Difference, compare
-from atlas.parse import load
 from atlas.interpret import derive, reader
 from atlas.packing import Stored
+from atlas.parse import load
 from schemas.vocabulary import Check
 
 LLAMA = checkpoints()["llama"]
@@ -168,6 +168,16 @@ def test_a_bias_nobody_derived_is_extra_in_no_component() -> None:
     assert found.differences == (
         Difference("extra", "model.layers.0.self_attn.q_proj.bias", "unassigned", None, (32,)),
     )
+
+
+def test_names_that_nobody_knows_are_no_error_of_the_derivation() -> None:
+    """Every matrix under another name, with as many weights: unchecked, and what is called otherwise is listed."""
+    tensors = {k.replace("mlp.down_proj", "feeding.out"): v for k, v in LLAMA.tensors.items()}
+    found = held(LLAMA.config, tensors)
+    assert found.check is Check.UNCHECKED
+    assert (len(names(found, "missing")), len(names(found, "extra"))) == (2, 2)
+    # one weight fewer, and it is off
+    assert held(LLAMA.config, tensors | {"model.layers.1.feeding.out.weight": ("F32", (32, 47))}).check is Check.OFF
 
 
 def indexes(shared: Path) -> dict[str, dict[str, str]]:
