@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import duckdb
@@ -24,6 +25,14 @@ class Judged(NamedTuple):
 
     failures: tuple[Failure, ...]
     digests: Mapping[str, tuple[int, str]]
+
+
+class Broken(Invalid):
+    """A snapshot that breaks rules, with what `judge` found."""
+
+    def __init__(self, message: str, judged: Judged) -> None:
+        super().__init__(message)
+        self.failures, self.digests = judged
 
 
 def digests(con: duckdb.DuckDBPyConnection) -> dict[str, tuple[int, str]]:
@@ -81,9 +90,26 @@ def _example(table: Table, frame: pl.DataFrame, case: dict[str, object]) -> str:
 
 
 def require(judged: Judged, what: str) -> None:
-    """Raise `Invalid` with every broken rule, in words."""
+    """Raise `Broken` with every broken rule, in words."""
     if judged.failures:
         told = "\n  ".join(str(f) for f in judged.failures)
-        raise Invalid(
-            f"{what} is not valid, nothing was published; {len(judged.failures)} rule(s) are broken:\n  {told}"
+        raise Broken(
+            f"{what} is not valid, nothing was published; {len(judged.failures)} rule(s) are broken:\n  {told}", judged
         )
+
+
+def overview(digests: Mapping[str, tuple[int, str]], failures: Iterable[Failure]) -> list[dict[str, str]]:
+    """The validation as a table: per table its rows, digest, columns and rules that were checked, and what is broken."""
+    found = list(failures)
+    rules = Counter(rule.table for rule in checks.rules())
+    return [
+        {
+            "table": t.name,
+            "rows": f"{digests[t.name][0]:,}",
+            "columns checked": str(len(t.fields)),
+            "rules checked": str(rules[t.name]),
+            "broken": "; ".join(str(f) for f in found if f.table == t.name) or "none",
+            "digest": digests[t.name][1][:16],
+        }
+        for t in CONTENT
+    ]
