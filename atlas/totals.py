@@ -104,6 +104,10 @@ def extras(model: Model, f: Fingerprint) -> Iterator[Extra]:
             model, lambda t: t.component is Component.MTP and _is_table(t)
         ),
         "tied head stored twice": _of(model, lambda t: t.component is Component.UNEMBEDDING and not t.stored, copies=1),
+        "output head left out": -_of(model, lambda t: t.component is Component.UNEMBEDDING),
+        "position ids included": sum(
+            t.shape[0] for p in model.ends.parts for t in p.tensors if _POSITIONS.search(t.name)
+        ),
         "persistent buffers included": _of(model, lambda t: t.component is Component.BUFFERS),
         "router correction biases left out": -_of(
             model, lambda t: t.name.endswith("correction_bias") and t.component is not Component.MTP
@@ -139,6 +143,7 @@ def _scales(model: Model, f: Fingerprint) -> dict[str, int]:
     }
 
 
+_POSITIONS = re.compile(r"position_embeddings\.weight$|embed_positions\.weight$")
 _UNSCALED = (
     "embed_tokens",
     "lm_head",
