@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atlas.config import Config
-from atlas.layouts.common import Words, entries, n_layers
+from atlas.layouts.common import Words, check, entries, n_layers
 from atlas.layouts.latent import flags, mlp_types
 from atlas.refusal import bad_value, contradiction
 
@@ -22,9 +22,8 @@ def _types(c: Config, n: int, spare: int = 0) -> Words:
     if len(listed) not in (n, n + spare):
         raise contradiction(f"layer_types has {len(listed)} entries for {n} layers")
     words = listed[:n]
-    wrong = next((w for w in words if not isinstance(w, str) or w not in c.rules.mixers), None)
-    if wrong is not None:
-        raise bad_value("layer_types", wrong, "one of " + ", ".join(sorted(c.rules.mixers)))
+    known = c.rules.mixers
+    check("layer_types", words, lambda w: isinstance(w, str) and w in known, "one of " + ", ".join(sorted(known)))
     return tuple(words)
 
 
@@ -38,9 +37,7 @@ def heads_listed(c: Config) -> Words:
     each = entries(field, heads)
     if len(each) != n:
         raise contradiction(f"{field} has {len(each)} entries for {n} layers")
-    wrong = next((h for h in each if type(h) is not int or not 0 < h <= MOST_HEADS), None)
-    if wrong is not None:
-        raise bad_value(field, wrong, "a number of heads")
+    check(field, each, lambda h: type(h) is int and 0 < h <= MOST_HEADS, "a number of heads")
     return tuple(f"{t}:{h}" for t, h in zip(types, each, strict=True))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from atlas.config import Config
@@ -36,6 +37,13 @@ def entries(field: str, value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise bad_value(field, value, "a list")
     return value  # pyright: ignore[reportUnknownVariableType]
+
+
+def check(field: str, values: Iterable[Any], ok: Callable[[Any], bool], wanted: str) -> None:
+    """Every value is as it has to be; raises `Refused` naming the first that is not."""
+    for value in values:
+        if not ok(value):
+            raise bad_value(field, value, wanted)
 
 
 def listed(c: Config, field: str, known: Any) -> Words:

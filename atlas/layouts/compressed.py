@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from atlas.config import Config, mapping
-from atlas.layouts.common import Words, entries, n_layers
-from atlas.refusal import bad_value, contradiction
+from atlas.layouts.common import Words, check, entries, n_layers
+from atlas.refusal import contradiction
 
 RATIOS = {0: "sliding_attention", 4: "compressed_sparse_attention", 128: "heavily_compressed_attention"}
 
@@ -27,9 +27,7 @@ def compress_ratios(c: Config) -> Words:
 
 def _kinds(stated: Any) -> list[str]:
     ratios = entries("compress_ratios", stated)
-    unknown = next((r for r in ratios if type(r) is not int or r not in RATIOS), None)
-    if unknown is not None:
-        raise bad_value("compress_ratios", unknown, "0, 4 or 128")
+    check("compress_ratios", ratios, lambda r: type(r) is int and r in RATIOS, "0, 4 or 128")
     return [RATIOS[r] for r in ratios]
 
 
@@ -46,9 +44,7 @@ def _first(field: str, stated: Any, n: int, known: Any) -> Words:
     words = entries(field, stated)[:n]
     if len(words) < n:
         raise contradiction(f"{field} has {len(words)} entries for {n} layers")
-    unknown = next((w for w in words if not isinstance(w, str) or w not in known), None)
-    if unknown is not None:
-        raise bad_value(field, unknown, "one of " + ", ".join(sorted(known)))
+    check(field, words, lambda w: isinstance(w, str) and w in known, "one of " + ", ".join(sorted(known)))
     return tuple(words)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from atlas.config import Config
-from atlas.layouts.common import Words, entries, listed, n_layers
+from atlas.layouts.common import Words, check, entries, listed, n_layers
 from atlas.refusal import bad_value, contradiction, not_derivable
 
 
@@ -35,9 +35,7 @@ def flags(field: str, stated: Any, n: int, words: tuple[str, str]) -> Words:
     marks = entries(field, stated)
     if len(marks) != n:
         raise contradiction(f"{field} has {len(marks)} entries for {n} layers")
-    wrong = next((f for f in marks if f not in (0, 1)), None)
-    if wrong is not None:
-        raise bad_value(field, wrong, "0 or 1")
+    check(field, marks, lambda f: f in (0, 1), "0 or 1")
     return tuple(words[int(f)] for f in marks)
 
 
@@ -84,9 +82,7 @@ def _indexers(stated: Any, n: int) -> Words:
     words = list(stated) if isinstance(stated, str) else entries("indexer_types", stated)
     if len(words) != n:
         raise contradiction(f"indexer_types has {len(words)} entries for {n} layers")
-    unknown = next((w for w in words if not isinstance(w, str) or w not in INDEXERS), None)
-    if unknown is not None:
-        raise bad_value("indexer_types", unknown, "full or shared")
+    check("indexer_types", words, lambda w: isinstance(w, str) and w in INDEXERS, "full or shared")
     return tuple(INDEXERS[w] for w in words)
 
 

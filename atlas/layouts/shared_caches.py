@@ -20,12 +20,11 @@ def sources(c: Config, types: Words) -> list[int | None]:
     first = n - shared
     if shared and first <= 0:
         raise contradiction(f"{shared} of {n} layers share a cache, so that none makes one")
-    found: list[int | None] = [None] * first
-    for i in range(first, n):
-        same = [j for j in range(first) if types[j] == types[i]]
-        if not same:
-            raise contradiction(f"layer {i} shares a cache of {types[i]}, but no layer before {first} is of that type")
-        found.append(same[-1])
+    last = {kind: i for i, kind in enumerate(types[:first])}
+    missing = next((kind for kind in types[first:] if kind not in last), None)
+    if missing is not None:
+        raise contradiction(f"layers share a cache of {missing}, but no layer before {first} is of that type")
+    found = [*(None for _ in range(first)), *(last[kind] for kind in types[first:])]
     if shared:
         c.derived(
             "kv_shared_from",
@@ -96,7 +95,7 @@ def _by_layer(stated: Any, n: int, width: int, kv: int) -> list[tuple[int, int]]
 
 
 def widths(c: Config) -> Words:
-    """One network per layer: a list of widths, or one width, doubled where layers share a cache and the config says so."""
+    """One network per layer: listed widths, or one width, doubled where layers share a cache and the config says so."""
     n, stated = n_layers(c), c.need("intermediate_size")
     if isinstance(stated, list):
         each = entries("intermediate_size", stated)

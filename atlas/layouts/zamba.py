@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from atlas.config import Config
-from atlas.layouts.common import Words, entries, n_layers
-from atlas.refusal import bad_value, contradiction
+from atlas.layouts.common import Words, check, entries, n_layers
+from atlas.refusal import contradiction
 
 NAMES = {"mamba": "linear_attention", "linear_attention": "linear_attention", "hybrid": "hybrid"}
 
@@ -16,9 +16,7 @@ def _listed(c: Config, n: int) -> list[str] | None:
     words = entries("layers_block_type", stated)
     if len(words) != n:
         raise contradiction(f"layers_block_type has {len(words)} entries for {n} layers")
-    unknown = next((w for w in words if not isinstance(w, str) or w not in NAMES), None)
-    if unknown is not None:
-        raise bad_value("layers_block_type", unknown, "one of " + ", ".join(NAMES))
+    check("layers_block_type", words, lambda w: isinstance(w, str) and w in NAMES, "one of " + ", ".join(NAMES))
     return [NAMES[w] for w in words]
 
 

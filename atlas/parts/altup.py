@@ -40,8 +40,9 @@ def read_altup(v: View) -> Part:
 
 @lru_cache(maxsize=64)
 def _streams(d: int, n: int) -> Part:
-    names = ("altup_projections", "altup_unembed_projections")
-    return part("altup.streams", [Tensor(f"model.{x}.{i}.weight", (d, d), OTHER) for x in names for i in range(n - 1)])
+    names, others = ("altup_projections", "altup_unembed_projections"), n - 1
+    made = [Tensor(f"model.{x}.{{i}}.weight", (d, d), OTHER, stored=others, touched=others) for x in names]
+    return part("altup.streams", made)
 
 
 def altup_ends(c: Config) -> tuple[tuple[Part, ...], str | None]:

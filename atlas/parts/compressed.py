@@ -22,7 +22,7 @@ FP32 = 4
 
 
 class Compressed(NamedTuple):
-    """Scalars of one attention: `width` of an entry, `rate` tokens per compressed entry (0: none), the indexer of CSA."""
+    """Scalars: `width` of an entry, `rate` tokens per compressed entry (0: none), the indexer of a sparse layer."""
 
     d: int
     heads: int
