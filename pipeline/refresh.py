@@ -16,7 +16,7 @@ import msgspec
 import polars as pl
 
 import pipeline
-from pipeline import catalogue, derive, holding, snapshot, sources
+from pipeline import catalogue, derive, holding, peers, snapshot, sources
 from pipeline.crawl import CrawlResult, Progress
 from pipeline.errors import Invalid, NotFound, Upstream
 from pipeline.listing import Selection
@@ -152,14 +152,16 @@ def tabulate(gathered: Gathered, watch: Callable[[Progress], None] | None = None
 
 
 def reported() -> Extra:
-    """The catalogue's cited facts, as rows, and what holding its totals against ours comes to."""
+    """The catalogue's cited facts, what holding its totals against ours comes to, and what other tools say, as rows."""
     entries = catalogue.load()
     facts = [
         {"repo_id": e.repo, "fact": r.fact.value, "value": str(r.value), "unit": r.unit, "citation": r.citation}
         for e in entries
         for r in e.reported
     ]
-    return {"reported": facts, **holding.rows(entries)}
+    held = holding.rows(entries)
+    held["disagreements"] += peers.disagreements({e.repo for e in entries})
+    return {"reported": facts, **held, "measurements": peers.measurements()}
 
 
 def publish(options: Options, gathered: Gathered, content: Mapping[str, pl.DataFrame]) -> Published:

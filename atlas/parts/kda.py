@@ -17,7 +17,7 @@ R = Component.RECURRENT
 
 
 class Kda(NamedTuple):
-    """Scalars of one mixer: `heads` of `width`, a convolution over `kernel` columns; `decays` where not one is stored per head."""
+    """Scalars of one mixer: `heads` of `width`, a convolution over `kernel` columns; `decays` if not one per head."""
 
     d: int
     heads: int

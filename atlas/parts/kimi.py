@@ -1,7 +1,8 @@
-"""What Kimi K3 adds to Kimi Linear: gates on latent attention, a full-rank output gate of the delta rule, experts in a latent width
-with a norm behind them, and residuals that every sublayer takes from the results of earlier blocks of layers.
+"""What Kimi K3 adds to Kimi Linear.
 
-Every one is there only where the config states its key, so that Kimi Linear itself has none of them.
+That is: gates on latent attention, a full-rank output gate of the delta rule, experts in a latent width with a norm
+behind them, and residuals that every sublayer takes from the results of earlier blocks of layers. Every one is there
+only where the config states its key, so that Kimi Linear itself has none of them.
 """
 
 from __future__ import annotations
@@ -23,21 +24,24 @@ from schemas.vocabulary import Component
 def read_full(v: View) -> Part:
     """Latent attention without positions; a gate per value where `mla_use_output_gate` says so."""
     s = mla.scalars(v)
-    return more(mla.mla(s), More(s.d, s.heads, s.rope, gate=s.heads * s.v_head_dim)) if v.opt("mla_use_output_gate") is True else mla.mla(s)
+    if v.opt("mla_use_output_gate") is not True:
+        return mla.mla(s)
+    return more(mla.mla(s), More(s.d, s.heads, s.rope, gate=s.heads * s.v_head_dim))
 
 
 def read_delta(v: View) -> Part:
-    """The delta rule; with a full-rank output gate the checkpoint stores as many decays as a head has columns, not one per head."""
+    """The delta rule; with a full-rank output gate the checkpoint stores a decay per column, not per head."""
     heads, width, kernel = v.count("linear_num_heads"), v.count("linear_head_dim"), v.count("linear_conv_kernel_dim")
     full = v.opt("use_full_rank_gate") is True
     if full and heads > width:
         raise not_derivable(f"how many decays are stored for {heads} heads of {width} columns is not known")
-    decays = v.derived("stored_decays", width, "head_dim numbers a layer, of which the first num_heads are used") if full else heads
-    return kda(Kda(v.count("hidden_size"), heads, width, kernel, True, not full, decays))
+    if full:
+        v.derived("stored_decays", width, "head_dim numbers a layer, of which the first num_heads are used")
+    return kda(Kda(v.count("hidden_size"), heads, width, kernel, True, not full, width if full else None))
 
 
 def read_experts(v: View) -> Part:
-    """Experts; in a latent width where `routed_expert_hidden_size` states one, with a norm behind them if the config says so."""
+    """Experts; in a latent width where `routed_expert_hidden_size` states one, with a norm if the config says so."""
     usual, latent = read_moe(v), v.opt_count("moe_latent_size")
     if latent is None or not v.flag("latent_moe_use_norm"):
         return usual
@@ -45,7 +49,7 @@ def read_experts(v: View) -> Part:
 
 
 def read_residual(v: View) -> Part:
-    """The norm and the scores by which a sublayer weighs the results of earlier blocks, where `attn_res_block_size` is stated."""
+    """Norm and scores by which a sublayer weighs earlier blocks' results, where `attn_res_block_size` is stated."""
     stated = v.opt_count("attn_res_block_size")
     return _none() if stated is None else _residual(v.word("residual"), v.count("hidden_size"))
 
@@ -65,4 +69,5 @@ def _none() -> Part:
 
 @lru_cache(maxsize=64)
 def _residual(name: str, d: int) -> Part:
-    return part("residual.blocks", [vector(f"{name}_norm.weight", d, Component.NORM), Tensor(f"{name}_proj.weight", (1, d), Component.OTHER)])
+    scores = Tensor(f"{name}_proj.weight", (1, d), Component.OTHER)
+    return part("residual.blocks", [vector(f"{name}_norm.weight", d, Component.NORM), scores])
