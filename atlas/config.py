@@ -1,6 +1,7 @@
 """Reading a config: a reader that notes where every answer came from.
 
-Absent, null, 0 and false are four different things. An absent key takes the class default of its model_type; a null one says "not
+Absent, null, 0 and false are four different things. An absent key takes the class default of its model_type; a null
+one says "not
 set" and falls to the rule that derives it; 0 and false are answers.
 """
 
@@ -102,7 +103,10 @@ class Config:
         return value
 
     def stated(self, field: str, keys: tuple[str, ...]) -> Any:
-        """The first of several spellings that holds a value; null only where one is there and all that are there are null."""
+        """The first of several spellings that holds a value.
+
+        Null only where one is there and all that are there are null.
+        """
         present = False
         for key in keys:
             value = self.raw.get(key, _ABSENT) if "." not in key else self._nested(key)
@@ -134,7 +138,8 @@ class Config:
     def top(self, field: str) -> Any:
         """A value that a wrapper may state beside the language model's own config.
 
-        The wrapper's word goes first, then the language model's, then the default of the wrapper's class. Where the row says so
+        The wrapper's word goes first, then the language model's, then the default of the wrapper's class. Where the
+        row says so
         (`lifts`), a true of the language model counts although the wrapper says false.
         """
         if self.outer is self.raw or field in self.values:
@@ -146,7 +151,9 @@ class Config:
         if stated is not None:
             return self.note(field, stated, EXPLICIT, field)
         if given is None and field in self.rules.outer:
-            return self.note(field, self.rules.outer[field], Origin.CLASS_DEFAULT.value, "wrapper's class when the key is absent")
+            return self.note(
+                field, self.rules.outer[field], Origin.CLASS_DEFAULT.value, "wrapper's class when the key is absent"
+            )
         return self.values[field]
 
     def opt(self, field: str) -> Any:
@@ -167,7 +174,11 @@ class Config:
     def count(self, field: str) -> int:
         """A positive whole number."""
         value = self.values[field]
-        return value if type(value) is int and 0 < value <= MAX_COUNT else _count(self.name(field), self.need(field), least=1)
+        return (
+            value
+            if type(value) is int and 0 < value <= MAX_COUNT
+            else _count(self.name(field), self.need(field), least=1)
+        )
 
     def size(self, field: str) -> int:
         """A whole number, 0 allowed."""
@@ -207,7 +218,10 @@ class Config:
         return value  # pyright: ignore[reportUnknownVariableType]
 
     def unread(self) -> tuple[str, ...]:
-        """Keys nobody asked for, less those reviewed as irrelevant: how a new feature is noticed on the day it appears."""
+        """Keys nobody asked for, less those reviewed as irrelevant.
+
+        How a new feature is noticed on the day it appears.
+        """
         rest = self.raw.keys() - self.read - self.rules.irrelevant
         own = sorted(self.prefix + k for k in rest if self.raw[k] is not None and not k.endswith(TOKENS))
         return (*own, *self._unread_beside())
@@ -216,7 +230,9 @@ class Config:
         """The wrapper's keys that nobody asked for, but for those that repeat what the language model's config says."""
         if self.outer is self.raw:
             return []
-        rest = [k for k in self.outer.keys() - self.rules.beside if not k.endswith(TOKENS) and self.outer[k] is not None]
+        rest = [
+            k for k in self.outer.keys() - self.rules.beside if not k.endswith(TOKENS) and self.outer[k] is not None
+        ]
         return sorted(k for k in rest if self.outer[k] not in (self.raw.get(k), self.values.get(k)))
 
 

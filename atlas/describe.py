@@ -1,4 +1,7 @@
-"""From a structure to the columns of a fingerprint: counts of mixers, widths, the layer pattern, features, tensor-parallel degrees."""
+"""From a structure to the columns of a fingerprint.
+
+Counts of mixers, widths, the layer pattern, features, tensor-parallel degrees.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from atlas.parts import mtp
 from atlas.refusal import Refused
 from atlas.rotary import Rotary, read_rotary
 from atlas.structure import Feeding, Layer, Mixing, Model, Run, design_id, runs_of
-from schemas.vocabulary import APART, AttentionKind, Check, Component, Ffn, Mixer, RefusalKind, Verdict
+from schemas.vocabulary import AttentionKind, Check, Component, Ffn, Mixer, RefusalKind, Verdict
 
 if TYPE_CHECKING:
     from atlas.interpret import Derived
@@ -21,9 +24,15 @@ MOST = 2**62
 """A total beyond this cannot be stored, and no model has it."""
 
 DTYPE_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
-ATTENDING = frozenset({
-    Mixer.FULL_ATTENTION, Mixer.SLIDING_ATTENTION, Mixer.CHUNKED_ATTENTION, Mixer.SPARSE_ATTENTION, Mixer.COMPRESSED_ATTENTION,
-})  # fmt: skip
+ATTENDING = frozenset(
+    {
+        Mixer.FULL_ATTENTION,
+        Mixer.SLIDING_ATTENTION,
+        Mixer.CHUNKED_ATTENTION,
+        Mixer.SPARSE_ATTENTION,
+        Mixer.COMPRESSED_ATTENTION,
+    }
+)
 AS_FULL = frozenset({Mixer.FULL_ATTENTION, Mixer.SPARSE_ATTENTION, Mixer.COMPRESSED_ATTENTION})
 
 
@@ -89,10 +98,15 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
 
 @lru_cache(maxsize=16384)
 def design_columns(model: Model) -> dict[str, Any]:
-    """Every column that follows from the structure alone; raises `Refused` where a total is beyond what can be stored."""
+    """Every column that follows from the structure alone.
+
+    Raises `Refused` where a total is beyond what can be stored.
+    """
     shape, ledger = shape_of(model), model_ledger(model)
     if max(params_total(ledger), *ledger.kv, *ledger.flops, 2 * ledger.active_compute) >= MOST:
-        raise Refused(RefusalKind.BAD_VALUE, "the stated sizes multiply to more than can be stored: no model is this large")
+        raise Refused(
+            RefusalKind.BAD_VALUE, "the stated sizes multiply to more than can be stored: no model is this large"
+        )
     columns: dict[str, Any] = {
         "design_id": design_id(model),
         "n_layers": model.n_layers,
@@ -108,7 +122,10 @@ def design_columns(model: Model) -> dict[str, Any]:
 
 
 def _storage(c: Config) -> tuple[str | None, str | None]:
-    """The stated dtype (torch_dtype in older files) and quantization method, as stated; the wrapper's word goes first."""
+    """The stated dtype (torch_dtype in older files) and quantization method, as stated.
+
+    The wrapper's word goes first.
+    """
     dtype, quant = _first(c, ("dtype", "torch_dtype")), _first(c, ("quantization_config", "compression_config"))
     if quant is None:
         method = None
@@ -140,7 +157,10 @@ def _context(rotary: Rotary, position: str) -> dict[str, Any]:
 
 
 def _stored_bytes(params: int, dtype: str | None, quant: str | None) -> int | None:
-    """What the weights weigh at the stated dtype; None where it is not stated, or a quantization stores some otherwise."""
+    """What the weights weigh at the stated dtype.
+
+    None where it is not stated, or a quantization stores some otherwise.
+    """
     width = DTYPE_BYTES.get(dtype or "")
     return width * params if width and quant is None else None
 
@@ -159,14 +179,19 @@ def _attention(shape: Shape) -> dict[str, Any]:
     rotary_main = next((m for m in heads if m.rotary_dim is not None), None)
     return {
         "layer_mix": mix,
-        "attention_kind": AttentionKind.NONE.value if main is None or main.attention_kind is None else main.attention_kind.value,
+        "attention_kind": AttentionKind.NONE.value
+        if main is None or main.attention_kind is None
+        else main.attention_kind.value,
         "n_q_heads": main and main.n_q_heads,
         "n_kv_heads": main and main.n_kv_heads,
         "head_dim": main and main.head_dim,
         "v_head_dim": main and main.v_head_dim,
         "group_size": main.n_q_heads // main.n_kv_heads if main and main.n_q_heads and main.n_kv_heads else None,
         "sliding_window": max((m.window for m in heads if m.window is not None), default=None),
-        "is_heterogeneous": len({(m.attention_kind, m.n_q_heads, m.n_kv_heads, m.head_dim, m.v_head_dim) for m in heads}) > 1,
+        "is_heterogeneous": len(
+            {(m.attention_kind, m.n_q_heads, m.n_kv_heads, m.head_dim, m.v_head_dim) for m in heads}
+        )
+        > 1,
         "n_kv_shared_layers": sum(n for m, n in shape.mixers if m.shared_from is not None),
         "has_qk_norm": None if main is None else any(m.qk_norm not in ("none", "latent") for m in heads),
         "has_attention_bias": None if main is None else any(m.has_bias for m in heads),
@@ -239,15 +264,19 @@ def _costs(ledger: Ledger, *, has_decoder: bool) -> dict[str, Any]:
     if not has_decoder:
         return {"flops_per_token": flops["flops_per_token"]}
     kv = dict(zip(("kv_bytes_4k", "kv_bytes_32k", "kv_bytes_128k", "kv_bytes_1m"), ledger.kv, strict=True))
-    return flops | kv | {
-        "kv_bytes_per_token": _per_token(ledger.growth),
-        "kv_bytes_per_token_first": _per_token(ledger.growth_first),
-        "index_bytes_per_token": _per_token(ledger.index_growth),
-        "state_bytes_constant": ledger.constant,
-        "cross_kv_bytes_per_source_token": _per_token(ledger.cross) if ledger.cross else None,
-        "decode_bytes_per_token_4k": 2 * ledger.active_compute + ledger.read_bytes[0],
-        "decode_bytes_per_token_128k": 2 * ledger.active_compute + ledger.read_bytes[1],
-    }
+    return (
+        flops
+        | kv
+        | {
+            "kv_bytes_per_token": _per_token(ledger.growth),
+            "kv_bytes_per_token_first": _per_token(ledger.growth_first),
+            "index_bytes_per_token": _per_token(ledger.index_growth),
+            "state_bytes_constant": ledger.constant,
+            "cross_kv_bytes_per_source_token": _per_token(ledger.cross) if ledger.cross else None,
+            "decode_bytes_per_token_4k": 2 * ledger.active_compute + ledger.read_bytes[0],
+            "decode_bytes_per_token_128k": 2 * ledger.active_compute + ledger.read_bytes[1],
+        }
+    )
 
 
 def pattern(runs: list[Run]) -> str:
@@ -269,11 +298,22 @@ def _unit_text(words: tuple[str, ...]) -> str:
 @lru_cache(maxsize=16384)
 def _word(each: Layer) -> str:
     mixing, feeding = infos(each)
-    return " ".join([*("+".join(m.label for m in mixing),) * bool(mixing), *("+".join(f.label for f in feeding),) * bool(feeding)]) or "none"
+    return (
+        " ".join(
+            [
+                *("+".join(m.label for m in mixing),) * bool(mixing),
+                *("+".join(f.label for f in feeding),) * bool(feeding),
+            ]
+        )
+        or "none"
+    )
 
 
 def degrees(columns: dict[str, Any]) -> dict[str, str]:
-    """Which tensor-parallel degrees divide query heads and feed-forward widths, and where KV heads have to be copied."""
+    """Which tensor-parallel degrees divide query heads and feed-forward widths.
+
+    And where KV heads have to be copied.
+    """
     widths = [columns[k] for k in ("n_q_heads", "d_ff", "moe_d_ff") if columns.get(k)]
     kv = columns.get("n_kv_heads")
     return {str(t): _degree(t, widths, kv) for t in (2, 4, 8, 16)}
@@ -294,19 +334,39 @@ def design_features(model: Model) -> tuple[str, ...]:
     found += [of["norm_class"]]
     found += [of["attention_kind"]] if of["attention_kind"] != "none" else []
     named = {
-        "moe": of["is_moe"], "gated_ffn": of["is_gated_ffn"], "qk_norm": of["has_qk_norm"], "attention_sinks": of["has_sinks"],
-        "attention_bias": of["has_attention_bias"], "sliding_window": "sliding_attention" in mix,
-        **{k: k in mix for k in ("chunked_attention", "sparse_attention", "compressed_attention", "linear_attention", "ssm", "conv")},
-        "shared_experts": bool(of["n_shared_experts"]), "kv_sharing": bool(of["n_kv_shared_layers"]), "nope_layers": of["position"] == "mixed",
-        "partial_rotary": of["partial_rotary"] is not None and of["partial_rotary"] < 1, "heterogeneous_attention": of["is_heterogeneous"],
-    }  # fmt: skip
+        "moe": of["is_moe"],
+        "gated_ffn": of["is_gated_ffn"],
+        "qk_norm": of["has_qk_norm"],
+        "attention_sinks": of["has_sinks"],
+        "attention_bias": of["has_attention_bias"],
+        "sliding_window": "sliding_attention" in mix,
+        **{
+            k: k in mix
+            for k in (
+                "chunked_attention",
+                "sparse_attention",
+                "compressed_attention",
+                "linear_attention",
+                "ssm",
+                "conv",
+            )
+        },
+        "shared_experts": bool(of["n_shared_experts"]),
+        "kv_sharing": bool(of["n_kv_shared_layers"]),
+        "nope_layers": of["position"] == "mixed",
+        "partial_rotary": of["partial_rotary"] is not None and of["partial_rotary"] < 1,
+        "heterogeneous_attention": of["is_heterogeneous"],
+    }
     return (*found, *(k for k, v in named.items() if v), f"position_{of['position']}")
 
 
 def _own_features(row: Fingerprint) -> tuple[str, ...]:
     """The words that a config adds to its design's."""
     named = {
-        "tied_embeddings": row.tie_word_embeddings, "mtp": bool(row.n_mtp_layers), "towers": row.has_towers,
-        "quantized": row.quant_method is not None, f"rope_{row.rope_scaling}": row.rope_scaling is not None,
-    }  # fmt: skip
+        "tied_embeddings": row.tie_word_embeddings,
+        "mtp": bool(row.n_mtp_layers),
+        "towers": row.has_towers,
+        "quantized": row.quant_method is not None,
+        f"rope_{row.rope_scaling}": row.rope_scaling is not None,
+    }
     return tuple(k for k, v in named.items() if v)

@@ -1,6 +1,7 @@
 """What the atlas knows of one config: one row of the view `fingerprints`, and the evidence behind it.
 
-Names, units and conventions are described, column by column, in `schemas/fields.py`; bytes are at 2 bytes an element unless a
+Names, units and conventions are described, column by column, in `schemas/fields.py`; bytes are at 2 bytes an element
+unless a
 name says otherwise, and `None` means "does not apply", never "none".
 """
 

@@ -14,11 +14,11 @@ from atlas.families import BESIDE, Family, Spec, family, known
 from atlas.fingerprint import Evidence, Fingerprint
 from atlas.layouts import FFN_LAYOUTS, MIXER_LAYOUTS
 from atlas.layouts.stacks import STACKS, encoder_reader
+from atlas.parse import Raw, load
 from atlas.parts import FFNS, MIXERS, Reader
 from atlas.parts.ends import ENDS, norm
 from atlas.parts.mtp import drafts
 from atlas.parts.norms import NORMS
-from atlas.parse import Raw, load
 from atlas.refusal import Refused, contradiction, shown
 from atlas.structure import Layer, Model, Part, Run, layer, model, runs_of
 from schemas.vocabulary import RefusalKind, Verdict
@@ -61,7 +61,8 @@ def refusal(refused: Refused, name: str | None, data: Raw | None) -> Derived:
 def _derive(data: Raw, name: str | None) -> Derived:
     c = reader(data)
     parts, cls = ENDS[c.rules.ends](c)
-    runs = stacked(c) + drafts(c, partial(one_layer, c))
+    layers: Layers = {}
+    runs = stacked(c, layers) + drafts(c, partial(one_layer, c, layers))
     made = model(layer(parts), runs, c.word("norm_class"), placement(c))
     derived = describe.described(c, made, data, name, cls)
     return assume.checked(c, derived, model_type_of(data)) if c.rules.model_type == assume.ASSUMED else derived
@@ -77,7 +78,9 @@ def reader(data: Raw) -> Config:
     if inner is None and rules.text.flat:
         return set_right(data, _with_outer(family(rules.text.family), rules))
     if not isinstance(inner, dict):
-        raise Refused(RefusalKind.MISSING_KEY, f"{rules.text.key} is needed: the language model's own config is not in the file")
+        raise Refused(
+            RefusalKind.MISSING_KEY, f"{rules.text.key} is needed: the language model's own config is not in the file"
+        )
     return set_right(inner, _with_outer(_inner_rules(inner, rules), rules), outer, rules.text.key + ".")  # pyright: ignore[reportUnknownArgumentType]
 
 
@@ -129,7 +132,9 @@ def model_type_of(data: Raw) -> str:
     """The stated model_type; raises `Refused`."""
     stated = data.get("model_type")
     if stated is None:
-        raise Refused(RefusalKind.MISSING_KEY, "model_type is needed and not in the config: nothing says which family this is")
+        raise Refused(
+            RefusalKind.MISSING_KEY, "model_type is needed and not in the config: nothing says which family this is"
+        )
     if not isinstance(stated, str):
         raise Refused(RefusalKind.BAD_VALUE, f"model_type is {shown(stated)}, but must be a text")
     return stated
@@ -143,17 +148,24 @@ def placement(c: Config) -> str:
     return c.derived("norm_placement", "parallel", "attention and feed-forward stand side by side")
 
 
-def stacked(c: Config) -> tuple[Run, ...]:
+def stacked(c: Config, layers: Layers) -> tuple[Run, ...]:
     """The runs of the decoder, of the encoder, or of both, as the named class has them."""
     stacks = STACKS[c.rules.stacks](c)
-    runs = build(c) if "decoder" in stacks else ()
+    runs = build(c, layers) if "decoder" in stacks else ()
     if "encoder" not in stacks:
         return runs
-    return runs + tuple(r._replace(stack="encoder") for r in build(encoder_reader(c)))
+    return runs + tuple(r._replace(stack="encoder") for r in build(encoder_reader(c), {}))
 
 
-def build(c: Config) -> tuple[Run, ...]:
-    """The runs of layers: words from the layouts, parts from the words, equal layers built once."""
+Layers = dict[tuple[str, str], Layer]
+"""Layers by the words of their mixer and their feed-forward network."""
+
+
+def build(c: Config, layers: Layers) -> tuple[Run, ...]:
+    """The runs of layers: words from the layouts, parts from the words.
+
+    Equal layers built once and put into `layers`.
+    """
     mixers = MIXER_LAYOUTS[c.rules.layout](c)
     ffns = FFN_LAYOUTS[c.rules.ffn_layout](c)
     if len(mixers) != len(ffns):
@@ -162,12 +174,14 @@ def build(c: Config) -> tuple[Run, ...]:
     mixer_norms, ffn_norms = NORMS[c.rules.norms](c)
     mixing = {w: _sublayer(c, w, meaning(c.rules.mixers, w), MIXERS, mixer_norms) for w in dict.fromkeys(mixers)}
     feeding = {w: _sublayer(c, w, meaning(c.rules.ffns, w), FFNS, ffn_norms) for w in dict.fromkeys(ffns)}
-    made = {pair: layer(mixing[pair[0]] + feeding[pair[1]]) for pair in dict.fromkeys(words)}
-    return tuple(Run(n, tuple(made[w] for w in words[start : start + unit])) for n, start, unit in runs_of(words))
+    layers.update({pair: layer(mixing[pair[0]] + feeding[pair[1]]) for pair in dict.fromkeys(words)})
+    return tuple(Run(n, tuple(layers[w] for w in words[start : start + unit])) for n, start, unit in runs_of(words))
 
 
-def one_layer(c: Config, mixer: str, ffn: str) -> Layer:
+def one_layer(c: Config, layers: Layers, mixer: str, ffn: str) -> Layer:
     """A layer of this mixer and this feed-forward network, with the norms the family puts before them."""
+    if (mixer, ffn) in layers:
+        return layers[mixer, ffn]
     mixer_norms, ffn_norms = NORMS[c.rules.norms](c)
     mixing = _sublayer(c, mixer, meaning(c.rules.mixers, mixer), MIXERS, mixer_norms)
     return layer(mixing + _sublayer(c, ffn, meaning(c.rules.ffns, ffn), FFNS, ffn_norms))

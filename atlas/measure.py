@@ -2,11 +2,16 @@
 
 Conventions (the contract's, in short):
 
-- `params_total`: the weights a checkpoint of the named class stores, tied weights once. MTP layers, towers and buffers stand apart.
-- `params_active`: the stored weights one token uses, each once: top-k of the routed experts, shared experts, a tied matrix once.
-- `params_active_compute`: matmul weights as often as they multiply (a tied head once, a shared block each time), no looked-up tables.
-- Cache and state are logical sizes of one sequence, 2 bytes an element, except states kept at a width of the family's own.
-- A window of W holds min(T, W) tokens. FLOPs: a multiply-add is 2. Decode traffic: active compute weights at 2 bytes plus what is read.
+- `params_total`: the weights a checkpoint of the named class stores, tied weights once. MTP layers, towers and
+buffers stand apart.
+- `params_active`: the stored weights one token uses, each once: top-k of the routed experts, shared experts, a tied
+matrix once.
+- `params_active_compute`: matmul weights as often as they multiply (a tied head once, a shared block each time), no
+looked-up tables.
+- Cache and state are logical sizes of one sequence, 2 bytes an element, except states kept at a width of the family's
+own.
+- A window of W holds min(T, W) tokens. FLOPs: a multiply-add is 2. Decode traffic: active compute weights at 2 bytes
+plus what is read.
 """
 
 from __future__ import annotations
@@ -25,7 +30,10 @@ COMPONENTS = tuple(c for c in Component if c not in APART)
 
 
 class Ledger(msgspec.Struct, frozen=True, gc=False):
-    """What a layer or a model weighs, keeps and costs. Counts of weights, bytes at 2 bytes an element, FLOPs of one token."""
+    """What a layer or a model weighs, keeps and costs.
+
+    Counts of weights, bytes at 2 bytes an element, FLOPs of one token.
+    """
 
     params: tuple[int, ...]  # one entry per Component, in its order
     active: int
@@ -108,7 +116,17 @@ def total(ledgers: list[tuple[int, Ledger]]) -> Ledger:
         flops = [a + n * b for a, b in zip(flops, g.flops, strict=True)]
         reads = [a + n * b for a, b in zip(reads, g.read_bytes, strict=True)]
     return Ledger(
-        tuple(params), active, compute, growth, first, index, constant, tuple(kv), tuple(flops), tuple(reads), cross  # pyright: ignore[reportArgumentType]
+        tuple(params),
+        active,
+        compute,
+        growth,
+        first,
+        index,
+        constant,
+        tuple(kv),
+        tuple(flops),
+        tuple(reads),
+        cross,  # pyright: ignore[reportArgumentType]
     )
 
 
@@ -125,7 +143,10 @@ def component(ledger: Ledger, name: Component) -> int:
 def kv_bytes(model: Model, context: int, cache_width: float = CACHE_WIDTH) -> float:
     """Bytes of cache and state one sequence of `context` tokens holds, at `cache_width` bytes per cache element."""
     return sum(
-        n * s.bytes_at(context, cache_width) for each, n in model.counted().items() for p in each.parts for s in p.states
+        n * s.bytes_at(context, cache_width)
+        for each, n in model.counted().items()
+        for p in each.parts
+        for s in p.states
     )
 
 

@@ -17,7 +17,8 @@ Raw = dict[str, Any]
 def load(data: bytes) -> Raw:
     """Parse a config. Raises `Refused` (not_json, not_an_object, too_large, too_deep, bad_value for a key given twice).
 
-    orjson first; what it rejects is looked at again by the standard library, which alone reads a bare Infinity or NaN: these
+    orjson first; what it rejects is looked at again by the standard library, which alone reads a bare Infinity or
+    NaN: these
     become floats that no reader of a count accepts, so that they harm only the key they stand in.
     """
     if len(data) > MAX_BYTES:
@@ -62,9 +63,7 @@ def _keys_agree(data: bytes, parsed: Raw) -> bool:
     for item in todo:
         keys += len(item)
         objects += 1
-        for value in item.values():
-            if type(value) is dict:
-                todo.append(value)
+        todo.extend([value for value in item.values() if type(value) is dict])
     return objects == data.count(b"{") and keys == data.count(b'":') + data.count(b'" :')
 
 

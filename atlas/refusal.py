@@ -21,7 +21,9 @@ class Unknown(Refused):
 
     def __init__(self, field: str, tried: Iterable[str]) -> None:
         keys = ", ".join(tried)
-        super().__init__(RefusalKind.MISSING_KEY, f"{field} is needed and not known: no value under {keys}, and no class default")
+        super().__init__(
+            RefusalKind.MISSING_KEY, f"{field} is needed and not known: no value under {keys}, and no class default"
+        )
 
 
 def bad_value(field: str, value: object, wanted: str) -> Refused:

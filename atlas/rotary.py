@@ -19,7 +19,10 @@ class Rotary(NamedTuple):
 
 
 def read_rotary(c: Config) -> Rotary:
-    """Read RoPE from `rope_parameters` or from `rope_theta` and `rope_scaling`. The stated context is never multiplied."""
+    """Read RoPE from `rope_parameters` or from `rope_theta` and `rope_scaling`.
+
+    The stated context is never multiplied.
+    """
     stated = c.opt_count("max_position_embeddings")
     table, where = _table(c)
     theta = _theta(c, table, where)
@@ -33,7 +36,9 @@ def read_rotary(c: Config) -> Rotary:
         kind[:40],
         None if factor is None else finite(f"{where}.factor", factor),
         stated,
-        c.note("native_context", native, EXPLICIT, f"{where}.original_max_position_embeddings") if type(native) is int else stated,
+        c.note("native_context", native, EXPLICIT, f"{where}.original_max_position_embeddings")
+        if type(native) is int
+        else stated,
     )
 
 

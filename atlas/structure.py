@@ -1,9 +1,10 @@
 """A model is its ends and runs of layers; a layer is a tuple of parts; a part is plain data.
 
-Real models forbid anything narrower: layers with one part (Nemotron-H), two mixers side by side (Falcon-H1), layers that read an
-earlier layer's cache (Gemma 3n), blocks whose weights are used again (Zamba2), caches with one entry per several tokens
-(DeepSeek-V4), layers that keep one cache and read two (DeepSeek-V3.2). Records are immutable and compare by identity: equal parts
-are the same object, because the functions that build them are cached. Nothing here knows a config, a clock or a file.
+Real models forbid anything narrower: layers with one part (Nemotron-H), two mixers side by side (Falcon-H1), layers
+that read an earlier layer's cache (Gemma 3n), blocks whose weights are used again (Zamba2), caches with one entry per
+several tokens (DeepSeek-V4), layers that keep one cache and read two (DeepSeek-V3.2). Records are immutable and
+compare by identity: equal parts are the same object, because the functions that build them are cached. Nothing here
+knows a config, a clock or a file.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class Tensor(NamedTuple):
 class State(NamedTuple):
     """What tokens leave behind: `elements` per `stride` tokens, for at most `window` tokens; stride 0 is a fixed size.
 
-    `width` is the bytes per element that the family keeps it in, or None where the cache's dtype is the deployer's choice.
+    `width` is the bytes per element that the family keeps it in, or None where the cache's dtype is the deployer's
+    choice.
     """
 
     kind: str  # "kv", "index", "cross" (per source token, not per token of the sequence) or "constant"
@@ -160,7 +162,10 @@ def layer(parts: tuple[Part, ...]) -> Layer:
 
 
 class Run(NamedTuple):
-    """`layers` in order, `repeats` times over. `stack` is "decoder", "encoder" or "mtp"; layer indices start anew in each."""
+    """`layers` in order, `repeats` times over.
+
+    `stack` is "decoder", "encoder" or "mtp"; layer indices start anew in each.
+    """
 
     repeats: int
     layers: tuple[Layer, ...]
@@ -214,7 +219,10 @@ def design_id(model: Model) -> str:
 
 @lru_cache(maxsize=4096)
 def runs_of(words: tuple[object, ...]) -> tuple[tuple[int, int, int], ...]:
-    """Cut a sequence into runs (repeats, start, length of the unit), covering most first, shortest unit among equals."""
+    """Cut a sequence into runs (repeats, start, length of the unit), covering most first.
+
+    Shortest unit among equals.
+    """
     found: list[tuple[int, int, int]] = []
     start = 0
     while start < len(words):

@@ -1,6 +1,7 @@
 """From a structure to the rows of a snapshot's tables, and to the per-layer rows people read.
 
-Rows are run-length: a row of slot s of a run stands for the layers `first_index + s + k * stride`, k below `repeats`. The ends are
+Rows are run-length: a row of slot s of a run stands for the layers `first_index + s + k * stride`, k below `repeats`.
+The ends are
 run -1. Column names are those of the tables (`schemas/fields.py`).
 """
 
@@ -19,7 +20,10 @@ Row = dict[str, Any]
 
 
 def layer_rows(model: Model) -> list[Row]:
-    """One row per mixer of each slot of each run of the stack that describes the model (a row with mixer `none` where there is none)."""
+    """One row per tensor of each slot, the ends as run -1.
+
+    The stored total is the sum of repeats x stored x elements.
+    """
     found: list[Row] = []
     first = 0
     for n, run in enumerate(model.stack()):
@@ -76,31 +80,54 @@ def _facts(m: Mixing, p: Part | None) -> Row:
 
 def _held(states: tuple[State, ...], kind: str) -> float:
     """Bytes one held token occupies, windowed or not."""
-    return sum(s.elements * (CACHE_WIDTH if s.width is None else s.width) / s.stride for s in states if s.kind == kind and s.stride)
+    return sum(
+        s.elements * (CACHE_WIDTH if s.width is None else s.width) / s.stride
+        for s in states
+        if s.kind == kind and s.stride
+    )
 
 
 def parameter_rows(model: Model) -> list[Row]:
-    """One row per tensor of each slot, the ends as run -1. The stored total is the sum of repeats x stored x elements."""
+    """One row per tensor of each slot, the ends as run -1.
+
+    The stored total is the sum of repeats x stored x elements.
+    """
     return [
         {
-            "run": n, "slot": slot, "part": p.kind, "name": t.name, "repeats": repeats, "shape": list(t.shape), "stored": t.stored,
-            "touched": t.touched, "role": t.role.value, "component": t.component.value, "elements": t.elements,
+            "run": n,
+            "slot": slot,
+            "part": p.kind,
+            "name": t.name,
+            "repeats": repeats,
+            "shape": list(t.shape),
+            "stored": t.stored,
+            "touched": t.touched,
+            "role": t.role.value,
+            "component": t.component.value,
+            "elements": t.elements,
         }
         for n, slot, repeats, p in _parts(model)
         for t in p.tensors
-    ]  # fmt: skip
+    ]
 
 
 def state_rows(model: Model) -> list[Row]:
     """One row per state of each slot; `width_bytes` is the family's own; null where the deployer chooses."""
     return [
         {
-            "run": n, "slot": slot, "part": p.kind, "repeats": repeats, "kind": s.kind, "elements": s.elements, "stride": s.stride,
-            "window": s.window, "width_bytes": s.width,
+            "run": n,
+            "slot": slot,
+            "part": p.kind,
+            "repeats": repeats,
+            "kind": s.kind,
+            "elements": s.elements,
+            "stride": s.stride,
+            "window": s.window,
+            "width_bytes": s.width,
         }
         for n, slot, repeats, p in _parts(model)
         for s in p.states
-    ]  # fmt: skip
+    ]
 
 
 def _parts(model: Model) -> Iterator[tuple[int, int, int, Part]]:

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import orjson
 
-from atlas.parse import MAX_BYTES, load
 from atlas.fingerprint import Fingerprint
 from atlas.interpret import Derived, derive, refusal
+from atlas.parse import MAX_BYTES, load
 from atlas.refusal import Refused
 from atlas.tabulate import layers_expanded
 from pipeline import sources
@@ -79,7 +79,9 @@ def encoded(value: object) -> str:
     return json_line(orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode())
 
 
-def sheet_of(name: str, raw: bytes, d: Derived, changes: list[str] | None, *, layers: bool, evidence: bool) -> Iterator[Line]:
+def sheet_of(
+    name: str, raw: bytes, d: Derived, changes: list[str] | None, *, layers: bool, evidence: bool
+) -> Iterator[Line]:
     """The sheet of one model; of a what-if, with what it changes against the original."""
     yield from sheet(d, layers=layers, evidence=evidence)
     if changes and d.model is not None:
@@ -114,7 +116,10 @@ def summary(found: list[Derived]) -> Iterator[Line]:
             continue
         cache = "-" if f.kv_bytes_per_token is None else f"{f.kv_bytes_per_token:,}"
         total = "-" if f.kv_bytes_128k is None else binary(f.kv_bytes_128k)
-        yield [(f"{name:<34}", ""), (f"{scaled(f.params_total):>12}{scaled(f.params_active or 0):>9}{cache:>10}{total:>10}", "")]
+        yield [
+            (f"{name:<34}", ""),
+            (f"{scaled(f.params_total):>12}{scaled(f.params_active or 0):>9}{cache:>10}{total:>10}", ""),
+        ]
     verdicts = [d.fingerprint.verdict for d in found]
     counts = ", ".join(f"{verdicts.count(v)} {v}" for v in dict.fromkeys(verdicts))
     yield [(f"{len(found)} configs: {counts}", STRONG)]

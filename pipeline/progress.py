@@ -26,7 +26,13 @@ def watching(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
     from rich.progress import Progress as Bars
 
     began = time.monotonic()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.fields[note]}"))
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
     bars = Bars(*columns, console=Console(stderr=True), transient=True)
     tasks: dict[str, int] = {}
 

@@ -56,7 +56,10 @@ class Report(msgspec.Struct, frozen=True):
 
 
 class Gathered(msgspec.Struct):
-    """What a source holds, ready to be derived: the catalogue's models first; `listed` repositories in all, final once `found` is spent."""
+    """What a source holds, ready to be derived: the catalogue's models first.
+
+    `listed` repositories in all, final once `found` is spent.
+    """
 
     found: Iterator[derive.Found]
     day: dt.date
@@ -108,7 +111,10 @@ def _chained(gathered: Gathered, known: list[derive.Input], crawled: CrawlResult
         records += 1
         yield one
     if records != summary.listed + summary.vanished:
-        raise Invalid(f"the crawl listed {summary.listed:,} and missed {summary.vanished:,} repositories, but gave {records:,}; nothing was published")
+        raise Invalid(
+            f"the crawl listed {summary.listed:,} and missed {summary.vanished:,} repositories, but gave {records:,}; "
+            "nothing was published"
+        )
     gathered.listed = len(names)
 
 
@@ -131,11 +137,19 @@ def crawl(options: Options, day: dt.date, watch: Callable[[Progress], None] | No
 
     try:
         return crawler.run(
-            options.home, options.endpoint or "https://huggingface.co", options.selection, options.budget,
-            token=options.token, allow_shrink=options.allow_shrink, today=day, progress=watch,
-        )  # fmt: skip
+            options.home,
+            options.endpoint or "https://huggingface.co",
+            options.selection,
+            options.budget,
+            token=options.token,
+            allow_shrink=options.allow_shrink,
+            today=day,
+            progress=watch,
+        )
     except Upstream as error:
-        raise Upstream(f"{error}\nWithout the Hub, 'atlas refresh --source catalogue' builds the atlas of the embedded models.") from error
+        raise Upstream(
+            f"{error}\nWithout the Hub, 'atlas refresh --source catalogue' builds the atlas of the embedded models."
+        ) from error
 
 
 def tabulate(gathered: Gathered, watch: Callable[[Progress], None] | None = None) -> dict[str, pl.DataFrame]:
@@ -168,19 +182,31 @@ def publish(options: Options, gathered: Gathered, content: Mapping[str, pl.DataF
     """Publish the snapshot, unless the latest says the same."""
     source = options.source if options.source in (CATALOGUE, HUB) else Path(options.source).name
     return snapshot.publish(
-        options.home, content, day=gathered.day, source=source, listed=gathered.listed, code_version=pipeline.__version__,
+        options.home,
+        content,
+        day=gathered.day,
+        source=source,
+        listed=gathered.listed,
+        code_version=pipeline.__version__,
         day_was_asked_for=options.day is not None,
-    )  # fmt: skip
+    )
 
 
 def report(options: Options, gathered: Gathered, content: Mapping[str, pl.DataFrame], published: Published) -> Report:
     """Build the guide, and say what was done."""
     pages, failed = build_guide(options.home, published.path)
     return Report(
-        published.entry.id, published.path, published.is_new, content["models"].height, content["designs"].height,
-        dict(Counter(content["models"]["outcome"].cast(pl.String))), dict(Counter(content["configs"]["verdict"].cast(pl.String))),
-        pages, failed, None if gathered.crawl is None else msgspec.to_builtins(gathered.crawl.summary),
-    )  # fmt: skip
+        published.entry.id,
+        published.path,
+        published.is_new,
+        content["models"].height,
+        content["designs"].height,
+        dict(Counter(content["models"]["outcome"].cast(pl.String))),
+        dict(Counter(content["configs"]["verdict"].cast(pl.String))),
+        pages,
+        failed,
+        None if gathered.crawl is None else msgspec.to_builtins(gathered.crawl.summary),
+    )
 
 
 def build_guide(home: Path, path: Path) -> tuple[list[str], dict[str, str]]:

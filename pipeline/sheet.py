@@ -1,6 +1,7 @@
 """One model as a sheet for people: identity, three ledgers, the layer strip, what was assumed, what was not read.
 
-Made for a terminal of 80 columns; `lines` gives styled text, `plain` the same without style. Byte sizes are logical sizes of one
+Made for a terminal of 80 columns; `lines` gives styled text, `plain` the same without style. Byte sizes are logical
+sizes of one
 sequence, without pages, padding or an engine's reserve.
 """
 
@@ -23,10 +24,17 @@ WIDTH = 80
 Line = list[tuple[str, str]]  # pieces of text with the style each is shown in
 HEAD, DIM, STRONG, BAR, WARN = "bold cyan", "dim", "bold", "cyan", "yellow"
 COMPONENTS = {
-    "embedding": "embedding", "unembedding": "unembedding", "attention": "attention", "recurrent": "recurrent mixers",
-    "ffn_dense": "dense feed-forward", "experts_routed": "routed experts", "experts_shared": "shared experts", "router": "router",
-    "norm": "norms", "other": "other",
-}  # fmt: skip
+    "embedding": "embedding",
+    "unembedding": "unembedding",
+    "attention": "attention",
+    "recurrent": "recurrent mixers",
+    "ffn_dense": "dense feed-forward",
+    "experts_routed": "routed experts",
+    "experts_shared": "shared experts",
+    "router": "router",
+    "norm": "norms",
+    "other": "other",
+}
 
 
 def binary(n: float) -> str:
@@ -102,7 +110,11 @@ def wrapped(text: str, indent: int, style: str = "") -> Iterator[Line]:
 
 def _shape(f: Fingerprint) -> Iterator[Line]:
     yield [("  layers     ", DIM), (f"{f.n_layers}", STRONG), (f"  {shorten(terminal(f.layer_pattern or ''), 60)}", "")]
-    yield [("  width      ", DIM), (f"{f.d_model:,}", STRONG), (f" · vocabulary {f.vocab_size:,}{' (tied)' if f.tie_word_embeddings else ''}", "")]
+    yield [
+        ("  width      ", DIM),
+        (f"{f.d_model:,}", STRONG),
+        (f" · vocabulary {f.vocab_size:,}{' (tied)' if f.tie_word_embeddings else ''}", ""),
+    ]
     if f.n_q_heads:
         yield [("  attention  ", DIM), (str(f.attention_kind), STRONG), (_heads(f), "")]
     if f.d_ff:
@@ -117,12 +129,19 @@ def _heads(f: Fingerprint) -> str:
     heads = f", {f.n_q_heads} query heads"
     heads += f" on {f.n_kv_heads} KV heads" if f.n_kv_heads else ""
     width = f" of {f.head_dim}" if f.head_dim == f.v_head_dim else f" of {f.head_dim} (V {f.v_head_dim})"
-    extras = {"QK norm": f.has_qk_norm, "bias": f.has_attention_bias, "sinks": f.has_sinks, f"window {f.sliding_window}": f.sliding_window}
+    extras = {
+        "QK norm": f.has_qk_norm,
+        "bias": f.has_attention_bias,
+        "sinks": f.has_sinks,
+        f"window {f.sliding_window}": f.sliding_window,
+    }
     return heads + width + "".join(f", {k}" for k, v in extras.items() if v)
 
 
 def _network(f: Fingerprint) -> str:
-    return f" {f.activation}, {'gated' if f.is_gated_ffn else 'two matrices'}" + (f", in {f.n_dense_ffn_layers} layers" if f.is_moe else "")
+    return f" {f.activation}, {'gated' if f.is_gated_ffn else 'two matrices'}" + (
+        f", in {f.n_dense_ffn_layers} layers" if f.is_moe else ""
+    )
 
 
 def _experts(f: Fingerprint) -> str:
@@ -137,7 +156,11 @@ def _weights(f: Fingerprint) -> Iterator[Line]:
         n, share = getattr(f, f"params_{key}"), getattr(f, f"share_{key}")
         if n:
             yield [(f"  {label:<20}", DIM), (f"{n:>20,}", ""), (_percent(share), ""), ("█" * round(28 * share), BAR)]
-    yield [("  one token uses      ", DIM), (f"{f.params_active:>20,}", ""), (f"   and multiplies by {f.params_active_compute:,}", DIM)]
+    yield [
+        ("  one token uses      ", DIM),
+        (f"{f.params_active:>20,}", ""),
+        (f"   and multiplies by {f.params_active_compute:,}", DIM),
+    ]
     apart = {"MTP layers": f.params_mtp, "towers": f.params_towers, "buffers": f.params_buffers}
     for label, n in apart.items():
         if n:
@@ -161,8 +184,16 @@ def _state(f: Fingerprint) -> Iterator[Line]:
     yield title("State of one sequence", "logical bytes, cache at bf16")
     label = "  each token adds" if f.kv_bytes_per_token else "  a token adds, until the windows are full"
     grows = f.kv_bytes_per_token or f.kv_bytes_per_token_first
-    first = f.kv_bytes_per_token_first if f.kv_bytes_per_token and f.kv_bytes_per_token_first != f.kv_bytes_per_token else None
-    yield [(f"{label:<22}", DIM), (f"{grows:>18,} B", STRONG), (f"   {first:,} B until the windows are full" if first else "", DIM)]
+    first = (
+        f.kv_bytes_per_token_first
+        if f.kv_bytes_per_token and f.kv_bytes_per_token_first != f.kv_bytes_per_token
+        else None
+    )
+    yield [
+        (f"{label:<22}", DIM),
+        (f"{grows:>18,} B", STRONG),
+        (f"   {first:,} B until the windows are full" if first else "", DIM),
+    ]
     if f.index_bytes_per_token:
         yield [("  index, each token   ", DIM), (f"{f.index_bytes_per_token:>20,} B", "")]
     if f.state_bytes_constant:
@@ -176,14 +207,25 @@ def _state(f: Fingerprint) -> Iterator[Line]:
 
 def _runtime(f: Fingerprint) -> Iterator[Line]:
     yield title("Runtime shape", "one token, one sequence")
-    looks = "" if f.attention_flops_per_token_4k is None else (
-        f"  + looking back {scaled(f.attention_flops_per_token_4k)} at 4K, {scaled(f.attention_flops_per_token_128k or 0)} at 128K"
-    )  # fmt: skip
+    looks = (
+        ""
+        if f.attention_flops_per_token_4k is None
+        else (
+            f"  + looking back {scaled(f.attention_flops_per_token_4k)} at 4K, "
+            f"{scaled(f.attention_flops_per_token_128k or 0)} at 128K"
+        )
+    )
     yield [("  FLOPs       ", DIM), (scaled(f.flops_per_token or 0), STRONG), (looks, "")]
     if f.decode_bytes_per_token_4k is not None and f.decode_bytes_per_token_128k is not None:
-        yield [("  decode reads", DIM), (f" {binary(f.decode_bytes_per_token_4k)} at 4K, {binary(f.decode_bytes_per_token_128k)} at 128K", "")]
+        yield [
+            ("  decode reads", DIM),
+            (f" {binary(f.decode_bytes_per_token_4k)} at 4K, {binary(f.decode_bytes_per_token_128k)} at 128K", ""),
+        ]
     yield [("  context     ", DIM), (_context(f), "")]
-    yield [("  tensor par. ", DIM), (" · ".join(f"{t} {v.replace('_', ' ')}" for t, v in (f.tp_degrees or {}).items()), "")]
+    yield [
+        ("  tensor par. ", DIM),
+        (" · ".join(f"{t} {v.replace('_', ' ')}" for t, v in (f.tp_degrees or {}).items()), ""),
+    ]
     stored = ", ".join(terminal(x) for x in (f.dtype, f.quant_method) if x)
     yield [("  stored as   ", DIM), (stored or "not stated", "")]
     yield []
@@ -199,9 +241,17 @@ def _context(f: Fingerprint) -> str:
 
 
 MARKS = {
-    "full_attention": "█", "sliding_attention": "▃", "chunked_attention": "▄", "sparse_attention": "▓", "compressed_attention": "▒",
-    "cross_attention": "x", "linear_attention": "~", "ssm": "≈", "conv": "c", "none": "·",
-}  # fmt: skip
+    "full_attention": "█",
+    "sliding_attention": "▃",
+    "chunked_attention": "▄",
+    "sparse_attention": "▓",
+    "compressed_attention": "▒",
+    "cross_attention": "x",
+    "linear_attention": "~",
+    "ssm": "≈",
+    "conv": "c",
+    "none": "·",
+}
 
 
 def _strip(rows: list[LayerRow], *, whole: bool) -> Iterator[Line]:
@@ -223,7 +273,12 @@ def _strip(rows: list[LayerRow], *, whole: bool) -> Iterator[Line]:
 
 
 def _layer(r: LayerRow, place: str) -> Iterator[Line]:
-    yield [(f"  {place} {MARKS[r.mixer]} ", BAR), (f"{shorten(_mixer(r), 45):<45} ", ""), (f"{r.ffn:<5}", ""), (f"{_held(r):>18}", DIM)]
+    yield [
+        (f"  {place} {MARKS[r.mixer]} ", BAR),
+        (f"{shorten(_mixer(r), 45):<45} ", ""),
+        (f"{r.ffn:<5}", ""),
+        (f"{_held(r):>18}", DIM),
+    ]
 
 
 def _same(r: LayerRow) -> tuple[Any, ...]:
@@ -233,7 +288,9 @@ def _same(r: LayerRow) -> tuple[Any, ...]:
 def _mixer(r: LayerRow) -> str:
     said = r.mixer.replace("_", " ")
     if r.n_q_heads:
-        said += f", {r.attention_kind} {r.n_q_heads}" + (f"/{r.n_kv_heads}" if r.n_kv_heads else "") + f" x {r.head_dim}"
+        said += (
+            f", {r.attention_kind} {r.n_q_heads}" + (f"/{r.n_kv_heads}" if r.n_kv_heads else "") + f" x {r.head_dim}"
+        )
     if r.window:
         said += f", window {r.window}"
     return said + (f", cache of layer {r.kv_shared_from}" if r.kv_shared_from is not None else "")

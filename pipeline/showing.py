@@ -1,6 +1,9 @@
-"""What `atlas show` does: find a model in a snapshot, derive its stored text again, and lay it out with what is reported of it.
+"""What `atlas show` does: find a model in a snapshot, derive its stored text again.
 
-The structure is derived from the raw text inside the snapshot; where today's rules give another design than the one stored, the sheet
+And lay it out with what is reported of it.
+
+The structure is derived from the raw text inside the snapshot; where today's rules give another design than the one
+stored, the sheet
 says so and shows what the snapshot says it is.
 """
 
@@ -23,7 +26,10 @@ from pipeline.text import shorten, terminal
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """A model of a snapshot: its row's identity, its derivation, and the facts reported of it (fact, value, unit, citation)."""
+    """A model of a snapshot.
+
+    Its row's identity, its derivation, and the facts reported of it (fact, value, unit, citation).
+    """
 
     repo_id: str
     snapshot: str
@@ -35,7 +41,10 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 def find(home: Path, snapshot_id: str | None, wanted: str) -> Shown:
-    """The model that a name, full or loose, means. Raises `NotFound` with the candidates where it means several or none."""
+    """The model that a name, full or loose, means.
+
+    Raises `NotFound` with the candidates where it means several or none.
+    """
     import duckdb
 
     entry, path = shelf.locate(home, snapshot_id)
@@ -47,7 +56,9 @@ def find(home: Path, snapshot_id: str | None, wanted: str) -> Shown:
             "FROM models m LEFT JOIN configs c USING (config_id) WHERE m.repo_id = ?",
             [repo],
         ).fetchall()[0]
-        reported = con.execute("SELECT fact, value, unit, citation FROM reported WHERE repo_id = ? ORDER BY fact, citation", [repo]).fetchall()
+        reported = con.execute(
+            "SELECT fact, value, unit, citation FROM reported WHERE repo_id = ? ORDER BY fact, citation", [repo]
+        ).fetchall()
     config_id, text, data, design_id, as_of, source, outcome = row
     if config_id is None:
         raise NotFound(f"{terminal(repo)} is in snapshot {entry.id}, but no config of it was ever read ({outcome})")
@@ -61,7 +72,9 @@ def sheet_of(shown: Shown, *, layers: bool, evidence: bool, dtype: str, width: f
     yield from _at_width(shown.derived, dtype, width)
     yield from _reported(shown)
     if shown.derived.fingerprint.design_id != shown.design_id:
-        yield from wrapped(f"Today's rules give another design than snapshot {shown.snapshot} holds ({shown.design_id}).", 0, WARN)
+        yield from wrapped(
+            f"Today's rules give another design than snapshot {shown.snapshot} holds ({shown.design_id}).", 0, WARN
+        )
     yield [(f"snapshot {shown.snapshot}, config from {shown.source} as of {shown.as_of}", DIM)]
 
 
@@ -92,7 +105,9 @@ def as_json(shown: Shown, *, layers: bool, evidence: bool, dtype: str, width: fl
     made["reported"] = [{"fact": f, "value": v, "unit": u, "citation": c} for f, v, u, c in shown.reported]
     if width != measure.CACHE_WIDTH and shown.derived.model is not None:
         made["cache_dtype"] = dtype
-        made["state_bytes_at_dtype"] = {k: measure.kv_bytes(shown.derived.model, t, width) for k, t in measure.CONTEXTS.items()}
+        made["state_bytes_at_dtype"] = {
+            k: measure.kv_bytes(shown.derived.model, t, width) for k, t in measure.CONTEXTS.items()
+        }
     return encoded(made)
 
 

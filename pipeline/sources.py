@@ -10,7 +10,10 @@ from pipeline.errors import NotFound
 
 
 def model_name(path: Path) -> str:
-    """`<org>--<name>.json` is the model `<org>/<name>` (the first `--` only); any other file is named without `.json`."""
+    """`<org>--<name>.json` is the model `<org>/<name>` (the first `--` only).
+
+    Any other file is named without `.json`.
+    """
     stem = path.name.removesuffix(".json")
     org, dashes, name = stem.partition("--")
     return f"{org}/{name}" if dashes and org and name else stem
@@ -22,7 +25,10 @@ def is_checkpoint(path: Path) -> bool:
 
 
 def config_files(folder: Path) -> list[Path]:
-    """The configs of a folder, in file-name order: `*.json` beside each other, or `config.json` of the checkpoints in it."""
+    """The configs of a folder, in file-name order.
+
+    `*.json` beside each other, or `config.json` of the checkpoints in it.
+    """
     files = sorted(p for p in folder.glob("*.json") if p.is_file())
     return files or sorted(folder.glob("*/config.json"))
 

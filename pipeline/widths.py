@@ -5,8 +5,17 @@ from __future__ import annotations
 from pipeline.errors import Usage
 
 WIDTHS: dict[str, float] = {
-    "fp32": 4, "float32": 4, "fp16": 2, "float16": 2, "bf16": 2, "bfloat16": 2, "fp8": 1, "int8": 1, "int4": 0.5, "fp4": 0.5,
-}  # fmt: skip
+    "fp32": 4,
+    "float32": 4,
+    "fp16": 2,
+    "float16": 2,
+    "bf16": 2,
+    "bfloat16": 2,
+    "fp8": 1,
+    "int8": 1,
+    "int4": 0.5,
+    "fp4": 0.5,
+}
 """Elements alone: scales and zero points of a quantized cache are the engine's and not counted."""
 
 

@@ -11,31 +11,44 @@ from atlas.fingerprint import Fingerprint
 from atlas.interpret import derive
 
 COLUMNS = {
-    "attention": "attention", "embedding": "embedding", "embedding_other": "embedding", "unembedding": "unembedding",
-    "dense_ffn": "ffn_dense", "routed_experts": "experts_routed", "shared_experts": "experts_shared", "router": "router",
-    "norm": "norm", "linear_attention": "recurrent", "other": "other",
-}  # fmt: skip
+    "attention": "attention",
+    "embedding": "embedding",
+    "embedding_other": "embedding",
+    "unembedding": "unembedding",
+    "dense_ffn": "ffn_dense",
+    "routed_experts": "experts_routed",
+    "shared_experts": "experts_shared",
+    "router": "router",
+    "norm": "norm",
+    "linear_attention": "recurrent",
+    "other": "other",
+}
 """Ledger categories of the reference, and the components of the contract they belong to; towers stand apart."""
 
 BROADCAST = {"tiiuae--falcon-40b"}
 """Files whose reference cache holds K and V copied to every query head; the contract counts what the weights make.
 
-transformers 5.24, modeling_falcon.py, FalconAttention._split_heads broadcasts the 8 KV heads to 128 before they are cached.
+transformers 5.24, modeling_falcon.py, FalconAttention._split_heads broadcasts the 8 KV heads to 128 before they are
+cached.
 """
 
 STORED_TWICE = dict.fromkeys(
-    ("deepseek-ai--DeepSeek-V4-Flash", "RedHatAI--DeepSeek-V4-Flash-NVFP4-FP8", "nvidia--DeepSeek-V4-Flash-NVFP4"), 2 * 512 * 2
+    ("deepseek-ai--DeepSeek-V4-Flash", "RedHatAI--DeepSeek-V4-Flash-NVFP4-FP8", "nvidia--DeepSeek-V4-Flash-NVFP4"),
+    2 * 512 * 2,
 )
 """Bytes of the reference cache that are the same tensor under two names: layers 0 and 1, 512 elements of 2 bytes each.
 
-transformers 5.24, modeling_deepseek_v4.py: attention hands one entry over as key and as value; only the caches of layers with a
+transformers 5.24, modeling_deepseek_v4.py: attention hands one entry over as key and as value; only the caches of
+layers with a
 compressor keep it once.
 """
 
 BOOKED_ELSEWHERE = {
-    # modeling_openai.py: `positions_embed` is a table of positions, which the contract counts as embedding; the reference says "other".
+    # modeling_openai.py: `positions_embed` is a table of positions, which the contract counts as embedding; the
+    # reference says "other".
     "openai-gpt": ("params_embedding", "params_other"),
-    # modeling_t5gemma.py: `_tied_weights_keys` ties the head to the decoder's table, which the reference books as the head's.
+    # modeling_t5gemma.py: `_tied_weights_keys` ties the head to the decoder's table, which the reference books as
+    # the head's.
     "t5gemma": ("params_embedding", "params_unembedding", "tied"),
 }
 """Components that the contract books otherwise than the reference; the totals agree all the same."""
@@ -47,14 +60,19 @@ transformers 5.24, modeling_fsmt.py: FSMTDecoder.output_projection, one of three
 """
 
 MASKED = {"gpt_neo": 12 * 4096 * 2}
-"""Bytes per token that the reference caches behind a mask: 12 of 24 layers look back 256 tokens, 4,096 elements a layer.
+"""Bytes per token that the reference caches behind a mask: 12 of 24 layers look back 256 tokens.
 
-transformers 5.24, modeling_gpt_neo.py: GPTNeoSelfAttention masks local layers to window_size and caches them whole; the contract
+4,096 elements a layer.
+
+transformers 5.24, modeling_gpt_neo.py: GPTNeoSelfAttention masks local layers to window_size and caches them whole;
+the contract
 counts what a window of W holds, min(T, W).
 """
 
 NOT_SEEN = {"minimax": 16 * 32 * 128 * 128 * 2}
-"""Bytes of state that the reference measure does not see: 16 lightning layers keep 32 squares of 128, 2 bytes an element.
+"""Bytes of state that the reference measure does not see: 16 lightning layers keep 32 squares of 128.
+
+2 bytes an element.
 
 transformers 5.24, modeling_minimax.py: MiniMaxCache holds them in a list of its own, `linear_cache`.
 """
@@ -111,7 +129,10 @@ def _weights(found: Fingerprint, record: dict[str, Any]) -> list[str]:
 
 
 def _with_corrections(got: int, wanted: int, buffers: int) -> int:
-    """Correction biases are buffers in the reference and weights in the contract: allowed where the record has such buffers."""
+    """Correction biases are buffers in the reference and weights in the contract.
+
+    Allowed where the record has such buffers.
+    """
     return got if 0 <= got - wanted <= buffers else wanted
 
 
@@ -123,7 +144,8 @@ def _cache(found: Fingerprint, record: dict[str, Any]) -> list[str]:
     pairs = {
         "growing": (found.kv_bytes_per_token + index, kv["bytes_per_token_growing"] - MASKED.get(record["name"], 0)),
         "below every window": (
-            (found.kv_bytes_per_token_first or 0) + index, kv["bytes_per_token_below_window"] - STORED_TWICE.get(record["name"], 0)
+            (found.kv_bytes_per_token_first or 0) + index,
+            kv["bytes_per_token_below_window"] - STORED_TWICE.get(record["name"], 0),
         ),
         "fixed": (found.state_bytes_constant, kv["fixed_state_bytes"] + NOT_SEEN.get(record["name"], 0)),
     }

@@ -1,4 +1,7 @@
-"""`make oracle`: how every family stands against the reference, one line each, wrong and refused ones with the reason."""
+"""`make oracle`: how every family stands against the reference, one line each.
+
+Wrong and refused ones with the reason.
+"""
 
 from __future__ import annotations
 

@@ -15,9 +15,14 @@ from atlas.families import available
 from atlas.interpret import derive
 
 LLAMA: dict[str, Any] = {
-    "model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 128,
-    "num_hidden_layers": 2, "vocab_size": 100,
-}  # fmt: skip
+    "model_type": "llama",
+    "hidden_size": 64,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "vocab_size": 100,
+}
 
 
 def text(**changes: Any) -> bytes:
@@ -65,7 +70,17 @@ def text(**changes: Any) -> bytes:
         (text().replace(b'"hidden_size": 64', b'"hidden_size": 1' + b"0" * 400), "bad_value"),
         (text().replace(b'"hidden_size": 64', b'"hidden_size": NaN'), "bad_value"),
         (text().replace(b'"hidden_size": 64', b'"hidden_size": Infinity'), "bad_value"),
-        (text(hidden_size=10_000_000, num_attention_heads=1, num_key_value_heads=1, vocab_size=10_000_000, num_hidden_layers=4096, intermediate_size=10_000_000), "bad_value"),
+        (
+            text(
+                hidden_size=10_000_000,
+                num_attention_heads=1,
+                num_key_value_heads=1,
+                vocab_size=10_000_000,
+                num_hidden_layers=4096,
+                intermediate_size=10_000_000,
+            ),
+            "bad_value",
+        ),
     ],
 )
 def test_bad_input_is_refused_with_a_reason(raw: bytes, kind: str) -> None:
@@ -106,10 +121,19 @@ def test_absent_null_and_zero_are_three_answers() -> None:
 
 
 SCALARS = st.one_of(
-    st.none(), st.booleans(), st.integers(-3, 300), st.integers(), st.floats(), st.text(max_size=20),
-    st.sampled_from([0, 1, 2, 64, 10**400, "auto", "full_attention", "sliding_attention", "float32", math.nan, math.inf]),
-)  # fmt: skip
-VALUES = st.recursive(SCALARS, lambda v: st.lists(v, max_size=5) | st.dictionaries(st.text(max_size=8), v, max_size=4), max_leaves=12)
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 300),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=20),
+    st.sampled_from(
+        [0, 1, 2, 64, 10**400, "auto", "full_attention", "sliding_attention", "float32", math.nan, math.inf]
+    ),
+)
+VALUES = st.recursive(
+    SCALARS, lambda v: st.lists(v, max_size=5) | st.dictionaries(st.text(max_size=8), v, max_size=4), max_leaves=12
+)
 TYPES = st.sampled_from(sorted(t for t in available() if not t.startswith("_")))
 
 
@@ -119,7 +143,19 @@ def keys_of(model_type: str) -> list[str]:
 
     rules = family(model_type)
     known = {k for keys in rules.keys.values() for k in keys} | rules.defaults.keys() | rules.facts.keys()
-    return sorted(known | {"hidden_size", "num_hidden_layers", "layer_types", "rope_scaling", "rope_parameters", "text_config", "architectures", "quantization_config"})
+    return sorted(
+        known
+        | {
+            "hidden_size",
+            "num_hidden_layers",
+            "layer_types",
+            "rope_scaling",
+            "rope_parameters",
+            "text_config",
+            "architectures",
+            "quantization_config",
+        }
+    )
 
 
 @st.composite

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from atlas import measure
 from atlas.interpret import Derived, derive
-from atlas.parts.ends import Ends, ends, norm
 from atlas.parts.attention import Gqa, gqa
+from atlas.parts.ends import Ends, ends, norm
 from atlas.parts.ffn import Mlp, Moe, mlp, moe
 from atlas.parts.mla import Mla, mla
 from atlas.parts.recurrent import GatedDelta, Mamba2, gated_delta, mamba2
@@ -32,7 +32,23 @@ def mixers(draw: st.DrawFn) -> Part:
     if made == "gqa":
         flags = [draw(st.booleans()) for _ in range(3)]
         kind = "full_attention" if window is None else "sliding_attention"
-        return gqa(Gqa(WIDTH, kv * group, kv, hd, draw(SMALL) * 4, flags[0], flags[1], draw(st.sampled_from(["none", "head", "full"])), False, flags[2], "none", kind, window))
+        return gqa(
+            Gqa(
+                WIDTH,
+                kv * group,
+                kv,
+                hd,
+                draw(SMALL) * 4,
+                flags[0],
+                flags[1],
+                draw(st.sampled_from(["none", "head", "full"])),
+                False,
+                flags[2],
+                "none",
+                kind,
+                window,
+            )
+        )
     if made == "mla":
         return mla(Mla(WIDTH, kv * group, draw(st.one_of(st.none(), SMALL)), draw(SMALL) * 8, hd, 4, hd))
     if made == "mamba2":
@@ -47,16 +63,23 @@ def feeds(draw: st.DrawFn) -> Part:
     if draw(st.booleans()):
         return mlp(Mlp(WIDTH, d_ff, gated, draw(st.booleans()), "silu"))
     experts = draw(st.integers(1, 8))
-    return moe(Moe(WIDTH, d_ff, experts, draw(st.integers(1, experts)), gated, "silu", shared=draw(st.sampled_from([0, 8]))))
+    return moe(
+        Moe(WIDTH, d_ff, experts, draw(st.integers(1, experts)), gated, "silu", shared=draw(st.sampled_from([0, 8])))
+    )
 
 
 @st.composite
 def models(draw: st.DrawFn) -> Model:
     """Any model of such layers."""
-    kinds = [layer((norm("n", WIDTH, "rmsnorm", False), draw(mixers()), draw(feeds()))) for _ in range(draw(st.integers(1, 3)))]
+    kinds = [
+        layer((norm("n", WIDTH, "rmsnorm", False), draw(mixers()), draw(feeds())))
+        for _ in range(draw(st.integers(1, 3)))
+    ]
     words = draw(st.lists(st.integers(0, len(kinds) - 1), min_size=1, max_size=12))
     runs = tuple(Run(n, tuple(kinds[w] for w in words[s : s + u])) for n, s, u in runs_of(tuple(words)))
-    both = ends(Ends(100, WIDTH, draw(st.booleans()), draw(st.sampled_from(["lm", "none", "score"])), 3, "rmsnorm", False))
+    both = ends(
+        Ends(100, WIDTH, draw(st.booleans()), draw(st.sampled_from(["lm", "none", "score"])), 3, "rmsnorm", False)
+    )
     return Model(layer(both), runs, "rmsnorm", "pre")
 
 
@@ -88,7 +111,10 @@ def test_active_never_exceeds_total(model: Model) -> None:
 @settings(max_examples=150, deadline=None)
 @given(models(), st.integers(0, 3_000_000))
 def test_state_grows_and_its_slope_is_bounded(model: Model, context: int) -> None:
-    """State never shrinks with context; a token adds at most what the first one adds, and beyond every window exactly the growth."""
+    """State never shrinks with context.
+
+    A token adds at most what the first one adds, and beyond every window exactly the growth.
+    """
     ledger = measure.model_ledger(model)
     here, next_one = measure.kv_bytes(model, context), measure.kv_bytes(model, context + 1)
     assert 0 <= next_one - here <= ledger.growth_first + ledger.index_growth
@@ -103,8 +129,12 @@ def test_tables_hold_the_same_totals(model: Model) -> None:
     """The rows of parameters and states, run-length as they are, sum to the same totals."""
     ledger = measure.model_ledger(model)
     rows = parameter_rows(model)
-    assert sum(r["repeats"] * r["stored"] * r["elements"] for r in rows if r["component"] not in APART) == measure.params_total(ledger)
-    growing = sum(r["repeats"] * r["elements"] * 2 for r in state_rows(model) if r["kind"] == "kv" and r["window"] is None)
+    assert sum(
+        r["repeats"] * r["stored"] * r["elements"] for r in rows if r["component"] not in APART
+    ) == measure.params_total(ledger)
+    growing = sum(
+        r["repeats"] * r["elements"] * 2 for r in state_rows(model) if r["kind"] == "kv" and r["window"] is None
+    )
     assert growing == ledger.growth
     assert len({r.index for r in layers_expanded(model)}) == model.n_layers
 
@@ -132,7 +162,10 @@ def test_a_design_does_not_depend_on_names(model: Model) -> None:
 
 
 def test_a_tied_head_is_stored_once_and_multiplies() -> None:
-    """A tied head adds nothing to the total and the whole matrix to the multiplications; the looked-up table adds none."""
+    """A tied head adds nothing to the total and the whole matrix to the multiplications.
+
+    The looked-up table adds none.
+    """
     tied, untied = (ends(Ends(1000, WIDTH, t, "lm", 2, "rmsnorm", False)) for t in (True, False))
     ledgers = [measure.layer_ledger(layer(e)) for e in (tied, untied)]
     assert [measure.params_total(g) for g in ledgers] == [1000 * WIDTH + WIDTH, 2 * 1000 * WIDTH + WIDTH]
@@ -158,11 +191,34 @@ def test_what_a_design_is_made_of() -> None:
         return derived.fingerprint.design_id
 
     same = design()
-    assert design(rope_theta=5e5, max_position_embeddings=8192, torch_dtype="float16", quantization_config={"quant_method": "gptq"}) == same
-    assert same not in (design(hidden_act="gelu"), design(num_hidden_layers=31), design(attention_bias=True), design(tie_word_embeddings=True))
+    assert (
+        design(
+            rope_theta=5e5,
+            max_position_embeddings=8192,
+            torch_dtype="float16",
+            quantization_config={"quant_method": "gptq"},
+        )
+        == same
+    )
+    assert same not in (
+        design(hidden_act="gelu"),
+        design(num_hidden_layers=31),
+        design(attention_bias=True),
+        design(tie_word_embeddings=True),
+    )
 
 
 def test_fused_and_unfused_checkpoints_are_one_design() -> None:
     """Phi-3 stores q, k, v in one tensor, Llama in three: the same shapes are the same design."""
-    shape = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 4, "intermediate_size": 96, "num_hidden_layers": 2, "vocab_size": 90}
-    assert derive({"model_type": "phi3", **shape}).fingerprint.design_id == derive({"model_type": "llama", **shape}).fingerprint.design_id
+    shape = {
+        "hidden_size": 64,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 4,
+        "intermediate_size": 96,
+        "num_hidden_layers": 2,
+        "vocab_size": 90,
+    }
+    assert (
+        derive({"model_type": "phi3", **shape}).fingerprint.design_id
+        == derive({"model_type": "llama", **shape}).fingerprint.design_id
+    )

@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from oracle import hold, records
 
 
 @pytest.mark.parametrize("which", ["published", "defaults"])
 def test_no_number_differs_from_the_reference(shared: Path, which: str) -> None:
-    """Every derived file equals its record in the total, every component and the cache; the rest is refused with a reason."""
+    """Every derived file equals its record in the total, every component and the cache.
+
+    The rest is refused with a reason.
+    """
     found = [hold(shared, which, record) for record in records(shared, which)]
     wrong = {o.name: o.differences for o in found if o.status == "wrong"}
     assert not wrong

@@ -37,14 +37,19 @@ def test_sql_says_what_llama_3_1_8b_is(catalogue_home: Path) -> None:
     """Seed 000: 8,030,261,248 parameters, 131,072 bytes a token, shares 70.2 / 16.7 / 13.1 %, 16 GiB at 128K."""
     (row,) = ask(
         catalogue_home,
-        "SELECT params_total, kv_bytes_per_token, round(100 * share_ffn_dense, 1) AS ffn, round(100 * share_attention, 1) AS attention, "
+        "SELECT params_total, kv_bytes_per_token, round(100 * share_ffn_dense, 1) AS ffn, "
+        "round(100 * share_attention, 1) AS attention, "
         "round(100 * (share_embedding + share_unembedding), 1) AS vocabulary, kv_bytes_128k "
         "FROM fingerprints WHERE repo_id = 'meta-llama/Llama-3.1-8B'",
     )
     assert row == {
-        "params_total": 8_030_261_248, "kv_bytes_per_token": 131_072, "ffn": 70.2, "attention": 16.7, "vocabulary": 13.1,
+        "params_total": 8_030_261_248,
+        "kv_bytes_per_token": 131_072,
+        "ffn": 70.2,
+        "attention": 16.7,
+        "vocabulary": 13.1,
         "kv_bytes_128k": 16 * GIB,
-    }  # fmt: skip
+    }
 
 
 SEED_001 = {
@@ -61,9 +66,16 @@ SEED_001 = {
 def test_sql_reproduces_seed_001(catalogue_home: Path, repo: str) -> None:
     """Seed 001's worked table: KiB a token, GiB at 128K, and 6 x reported N x reported tokens."""
     kib, gib, flops = SEED_001[repo]
-    (row,) = ask(catalogue_home, f"SELECT kv_bytes_per_token / 1024 AS kib, kv_bytes_128k / 1024 ** 3 AS gib FROM fingerprints WHERE repo_id = '{repo}'")
+    (row,) = ask(
+        catalogue_home,
+        "SELECT kv_bytes_per_token / 1024 AS kib, kv_bytes_128k / 1024 ** 3 AS gib FROM fingerprints "
+        f"WHERE repo_id = '{repo}'",
+    )
     assert (round(float(str(row["kib"])), 1), round(float(str(row["gib"])), 1)) == (kib, gib)
-    facts = ask(catalogue_home, f"SELECT fact, value FROM reported WHERE repo_id = '{repo}' AND citation LIKE '%Frontier Model Case Studies%'")
+    facts = ask(
+        catalogue_home,
+        f"SELECT fact, value FROM reported WHERE repo_id = '{repo}' AND citation LIKE '%Frontier Model Case Studies%'",
+    )
     said = {str(f["fact"]): float(str(f["value"])) for f in facts if f["fact"] != "release_date"}
     n = said.get("params_active", said.get("params_total"))
     if flops is None:
@@ -93,14 +105,20 @@ def test_a_folder_of_configs_equals_inspect_row_for_row(shared: Path, tmp_path: 
     folder = shared / "hub" / "configs"
     done = refresh(Options(tmp_path, str(folder), dt.date(2026, 11, 29)))
     files = dict(sources.configs(folder))
-    rows = {str(r["repo_id"]): r for r in ask(tmp_path, "SELECT f.* FROM fingerprints f JOIN models USING (repo_id) WHERE source = 'configs'")}
+    rows = {
+        str(r["repo_id"]): r
+        for r in ask(tmp_path, "SELECT f.* FROM fingerprints f JOIN models USING (repo_id) WHERE source = 'configs'")
+    }
     outcomes = ask(tmp_path, "SELECT count(*) AS n FROM models WHERE source = 'configs'")
     assert outcomes[0]["n"] == len(files)
     assert sum(done.outcomes.values()) == done.models
     for name, raw in files.items():
         wanted = msgspec.to_builtins(derive(raw, name=name).fingerprint)
         got = rows[name]
-        apart = {"revision", "check"}  # a snapshot knows these from elsewhere: a listing, and totals held against its own
+        apart = {
+            "revision",
+            "check",
+        }  # a snapshot knows these from elsewhere: a listing, and totals held against its own
         assert {k: got[k] for k in wanted.keys() - apart} == {k: wanted[k] for k in wanted.keys() - apart}, name
 
 
@@ -132,7 +150,9 @@ def test_show_weighs_the_cache_in_another_type(catalogue_home: Path, capsys: pyt
         (["show", "x", "--dtype", "fp99"], 2),
     ],
 )
-def test_what_cannot_be_done_is_said(arguments: list[str], code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_done_is_said(
+    arguments: list[str], code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """In an empty home: a sentence on stderr, nothing on stdout, and the exit code of the contract."""
     assert main([*arguments, "--home", str(tmp_path)]) == code
     said = capsys.readouterr()

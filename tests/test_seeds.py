@@ -16,9 +16,15 @@ from atlas.fingerprint import Fingerprint
 
 KIB, GIB = 1024, 1024**3
 LLAMA: dict[str, Any] = {
-    "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "num_hidden_layers": 32,
-    "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256,
-}  # fmt: skip
+    "model_type": "llama",
+    "architectures": ["LlamaForCausalLM"],
+    "hidden_size": 4096,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "intermediate_size": 14336,
+    "vocab_size": 128256,
+}
 
 
 def llama(**changes: Any) -> Fingerprint:
@@ -27,7 +33,10 @@ def llama(**changes: Any) -> Fingerprint:
 
 
 def test_llama_3_1_8b() -> None:
-    """Seed 000: 8 billion parameters, 70 % feed-forward, 17 % attention; 32 x 8 x 128 x 2 x 2 = 131,072 bytes a token, 16 GiB at 128K."""
+    """Seed 000: 8 billion parameters, 70 % feed-forward, 17 % attention.
+
+    32 x 8 x 128 x 2 x 2 = 131,072 bytes a token, 16 GiB at 128K.
+    """
     f = llama()
     assert f.params_total == 8_030_261_248
     assert (round(100 * f.share_ffn_dense, 1), round(100 * f.share_attention, 1)) == (70.2, 16.7)  # type: ignore[operator]
@@ -74,7 +83,15 @@ def test_totals_of_seed_001(shared: Path) -> None:
 def test_the_generic_decoder_of_seed_002() -> None:
     """Seed 002: d 4096, 32 layers, V 50k, two matrices of 4d, MHA, untied: about 6.9B, shares 63 / 31 / 3 / 3 %."""
     f = atlas.inspect(
-        {"model_type": "gpt2", "n_embd": 4096, "n_layer": 32, "n_head": 32, "n_positions": 2048, "vocab_size": 50_000, "tie_word_embeddings": False}
+        {
+            "model_type": "gpt2",
+            "n_embd": 4096,
+            "n_layer": 32,
+            "n_head": 32,
+            "n_positions": 2048,
+            "vocab_size": 50_000,
+            "tie_word_embeddings": False,
+        }
     )
     assert f"{f.params_total / 1e9:.1f}" == "6.9"  # type: ignore[operator]
     shares = (f.share_ffn_dense, f.share_attention, f.share_embedding, f.share_unembedding)
@@ -95,7 +112,13 @@ def test_a_gated_ffn_of_seed_003() -> None:
     assert f"{f.params_ffn_dense / 32 / 1e6:.1f}" == "135.3"
 
 
-SMALL: dict[str, Any] = {"hidden_size": 576, "num_hidden_layers": 30, "num_attention_heads": 9, "intermediate_size": 1536, "tie_word_embeddings": True}
+SMALL: dict[str, Any] = {
+    "hidden_size": 576,
+    "num_hidden_layers": 30,
+    "num_attention_heads": 9,
+    "intermediate_size": 1536,
+    "tie_word_embeddings": True,
+}
 
 
 @pytest.mark.parametrize(("kv_heads", "kib"), [(9, 67.5), (3, 22.5), (1, 7.5)])
@@ -110,7 +133,9 @@ def test_small_model_attention_of_seed_004() -> None:
     assert llama(**SMALL, num_key_value_heads=3).params_attention == 30 * 884_736
 
 
-@pytest.mark.parametrize(("vocabulary", "millions"), [(8_192, 4.7), (32_000, 18.4), (50_257, 28.9), (128_256, 73.9), (202_048, 116.4)])
+@pytest.mark.parametrize(
+    ("vocabulary", "millions"), [(8_192, 4.7), (32_000, 18.4), (50_257, 28.9), (128_256, 73.9), (202_048, 116.4)]
+)
 def test_vocabulary_budget_of_seed_004(vocabulary: int, millions: float) -> None:
     """Seed 004: V x d of a tied matrix at d 576."""
     f = llama(**SMALL, num_key_value_heads=3, vocab_size=vocabulary)
@@ -120,23 +145,51 @@ def test_vocabulary_budget_of_seed_004(vocabulary: int, millions: float) -> None
 
 
 def test_the_toy_mixture_of_seed_004() -> None:
-    """Seed 004: 288.8M active and 1,874.3M resident, without norms and router (V 32,000, d 768, 24 layers, 16 experts, top 2)."""
-    f = atlas.inspect({
-        "model_type": "mixtral", "vocab_size": 32_000, "hidden_size": 768, "num_hidden_layers": 24, "num_attention_heads": 12,
-        "num_key_value_heads": 4, "intermediate_size": 2048, "num_local_experts": 16, "num_experts_per_tok": 2, "tie_word_embeddings": True,
-    })  # fmt: skip
+    """Seed 004: 288.8M active and 1,874.3M resident, without norms and router (V 32,000, d 768, 24 layers.
+
+    16 experts, top 2).
+    """
+    f = atlas.inspect(
+        {
+            "model_type": "mixtral",
+            "vocab_size": 32_000,
+            "hidden_size": 768,
+            "num_hidden_layers": 24,
+            "num_attention_heads": 12,
+            "num_key_value_heads": 4,
+            "intermediate_size": 2048,
+            "num_local_experts": 16,
+            "num_experts_per_tok": 2,
+            "tie_word_embeddings": True,
+        }
+    )
     apart = f.params_norm + f.params_router  # type: ignore[operator]
     assert f"{(f.params_active - apart) / 1e6:.1f}" == "288.8"  # type: ignore[operator]
     assert f"{(f.params_total - apart) / 1e6:,.1f}" == "1,874.3"  # type: ignore[operator]
 
 
-SHAPES = [(768, 12, 6, 2048, 6, 45.2, 9.0), (640, 10, 5, 1728, 9, 46.2, 11.2), (512, 8, 4, 1344, 14, 44.1, 14.0), (384, 6, 3, 1024, 26, 45.3, 19.5)]
+SHAPES = [
+    (768, 12, 6, 2048, 6, 45.2, 9.0),
+    (640, 10, 5, 1728, 9, 46.2, 11.2),
+    (512, 8, 4, 1344, 14, 44.1, 14.0),
+    (384, 6, 3, 1024, 26, 45.3, 19.5),
+]
 
 
 @pytest.mark.parametrize(("d", "heads", "kv_heads", "d_ff", "layers", "millions", "kib"), SHAPES)
-def test_equal_budget_shapes_of_seed_004(d: int, heads: int, kv_heads: int, d_ff: int, layers: int, millions: float, kib: float) -> None:
+def test_equal_budget_shapes_of_seed_004(
+    d: int, heads: int, kv_heads: int, d_ff: int, layers: int, millions: float, kib: float
+) -> None:
     """Seed 004's four shapes at one weight budget (norms not counted there): 9.0 / 11.2 / 14.0 / 19.5 KiB per token."""
-    f = llama(hidden_size=d, num_attention_heads=heads, num_key_value_heads=kv_heads, intermediate_size=d_ff, num_hidden_layers=layers, vocab_size=8192, tie_word_embeddings=True)
+    f = llama(
+        hidden_size=d,
+        num_attention_heads=heads,
+        num_key_value_heads=kv_heads,
+        intermediate_size=d_ff,
+        num_hidden_layers=layers,
+        vocab_size=8192,
+        tie_word_embeddings=True,
+    )
     assert f.kv_bytes_per_token == 2 * layers * kv_heads * 64 * 2
     assert f"{f.kv_bytes_per_token / KIB:.1f}" == str(kib)
     assert f"{(f.params_total - f.params_norm) / 1e6:.1f}" == str(millions)  # type: ignore[operator]

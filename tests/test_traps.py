@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from atlas.interpret import derive
 from traps import differences, with_config
+
+from atlas.interpret import derive
 
 
 def test_no_trap_is_fallen_into(shared: Path) -> None:

@@ -1,4 +1,7 @@
-"""Public bug reports reduced to a config fragment, and what the atlas must say of each (see the shared traps.README)."""
+"""Public bug reports reduced to a config fragment.
+
+And what the atlas must say of each (see the shared traps.README).
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,9 @@ def cache_elements(derived: Derived, rows: list[LayerRow], want: Any) -> Any:
 
 def owning(*kinds: str) -> Callable[[Derived, list[LayerRow], Any], int]:
     """How many attention mixers (of these kinds) keep a cache of their own."""
-    return lambda derived, rows, want: sum(r.kv_shared_from is None and r.attention_kind is not None and (not kinds or r.mixer in kinds) for r in rows)
+    return lambda derived, rows, want: sum(
+        r.kv_shared_from is None and r.attention_kind is not None and (not kinds or r.mixer in kinds) for r in rows
+    )
 
 
 def widths(derived: Derived, rows: list[LayerRow], want: Any) -> Any:
@@ -122,7 +127,9 @@ READERS: dict[str, Callable[[Derived, list[LayerRow], Any], Any]] = {
     "rope_type": lambda d, rows, want: d.fingerprint.rope_scaling or "default",
     "window": column("sliding_window"),
     "top_k": lambda d, rows, want: d.fingerprint.experts_per_token if want else d.fingerprint.experts_per_token or 0,
-    "n_routed_experts": lambda d, rows, want: d.fingerprint.n_routed_experts if want else d.fingerprint.n_routed_experts or 0,
+    "n_routed_experts": lambda d, rows, want: (
+        d.fingerprint.n_routed_experts if want else d.fingerprint.n_routed_experts or 0
+    ),
     "n_shared_experts": column("n_shared_experts"),
     "moe_intermediate": column("moe_d_ff"),
     "n_dense_layers": column("n_dense_ffn_layers"),

@@ -1,7 +1,9 @@
 """Families: one TOML file per model_type, read when it is first asked for.
 
-A row says which parts stand in which layout, what the class takes when a key is absent, what no config states, and at least one
-expectation. It never holds a condition. `extends` names the family a row starts from; tables are merged key by key, `mixers` and
+A row says which parts stand in which layout, what the class takes when a key is absent, what no config states, and at
+least one
+expectation. It never holds a condition. `extends` names the family a row starts from; tables are merged key by key,
+`mixers` and
 `ffns` are replaced, and `unset` takes away what the parent says (`"defaults.sliding_window"`, or a whole table).
 """
 
@@ -22,7 +24,10 @@ from schemas.vocabulary import Origin, RefusalKind
 
 
 class Spec(msgspec.Struct, frozen=True, eq=False):
-    """A part in a row: the part's name, the fields that stand under other names here, the facts that hold here alone."""
+    """A part in a row: the part's name, the fields that stand under other names here.
+
+    The facts that hold here alone.
+    """
 
     part: str
     fields: Mapping[str, str] = {}
@@ -31,7 +36,10 @@ class Spec(msgspec.Struct, frozen=True, eq=False):
 
 
 class Wrapped(msgspec.Struct, frozen=True):
-    """Where a wrapper keeps its language model's config (dots lead inwards), and its family where the config names none."""
+    """Where a wrapper keeps its language model's config (dots lead inwards).
+
+    And its family where the config names none.
+    """
 
     key: str
     family: str
@@ -41,7 +49,10 @@ class Wrapped(msgspec.Struct, frozen=True):
 
 
 class Mtp(msgspec.Struct, frozen=True):
-    """What a checkpoint stores of a drafting layer: which of the model's layers it repeats, and what stands around them."""
+    """What a checkpoint stores of a drafting layer.
+
+    Which of the model's layers it repeats, and what stands around them.
+    """
 
     layers: tuple[tuple[str, str], ...]  # words of mixer and feed-forward network, one pair per layer it is made of
     style: str = "eh_proj"
@@ -166,7 +177,9 @@ def _unstated(model_type: str, row: dict[str, Any]) -> dict[str, Evidence]:
     """What is noted of a field that no key answers; a class default goes before a fact."""
     rule, default = Origin.FAMILY_RULE.value, Origin.CLASS_DEFAULT.value
     facts = {k: Evidence(k, v, rule, f"family {model_type}") for k, v in row.get("facts", {}).items()}
-    return facts | {k: Evidence(k, v, default, f"{model_type} when the key is absent") for k, v in row.get("defaults", {}).items()}
+    return facts | {
+        k: Evidence(k, v, default, f"{model_type} when the key is absent") for k, v in row.get("defaults", {}).items()
+    }
 
 
 def _specs(value: Any) -> tuple[Spec, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from atlas.config import Config
@@ -39,11 +39,15 @@ def entries(field: str, value: Any) -> list[Any]:
     return value  # pyright: ignore[reportUnknownVariableType]
 
 
-def check(field: str, values: Iterable[Any], ok: Callable[[Any], bool], wanted: str) -> None:
-    """Every value is as it has to be; raises `Refused` naming the first that is not."""
-    for value in values:
-        if not ok(value):
-            raise bad_value(field, value, wanted)
+def among(field: str, values: Sequence[Any], known: Collection[Any]) -> None:
+    """Every value is one of the known ones; raises `Refused` naming the first that is not."""
+    try:
+        if set(values) <= set(known):
+            return
+    except TypeError:  # a list or an object among them: found below
+        pass
+    odd = next(i for i, v in enumerate(values) if isinstance(v, list | dict) or v not in known)
+    raise bad_value(field, values[odd], "one of " + ", ".join(sorted(map(str, known))))
 
 
 def listed(c: Config, field: str, known: Any) -> Words:

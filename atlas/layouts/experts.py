@@ -15,7 +15,10 @@ def dense_first(c: Config) -> Words:
 
 
 def sparse_step(c: Config) -> Words:
-    """Experts in every `decoder_sparse_step`-th layer that is not in `mlp_only_layers`; none where there are 0 (Qwen-MoE)."""
+    """Experts in every `decoder_sparse_step`-th layer that is not in `mlp_only_layers`.
+
+    None where there are 0 (Qwen-MoE).
+    """
     n, step = n_layers(c), c.count("decoder_sparse_step")
     if c.opt("num_experts") == 0:
         return ("dense",) * n

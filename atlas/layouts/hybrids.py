@@ -10,11 +10,16 @@ from atlas.refusal import bad_value, contradiction
 
 
 def every_nth_linear(c: Config) -> Words:
-    """The config's layer_types; where it has none, every `full_attention_interval`-th layer is full and the others linear."""
+    """The config's layer_types.
+
+    Where it has none, every `full_attention_interval`-th layer is full and the others linear.
+    """
     if c.opt("layer_types") is not None:
         return listed(c, "layer_types", c.rules.mixers)
     n, every = n_layers(c), c.count("full_attention_interval")
-    c.derived("layer_types", f"every {every}th full", "layer i is full where (i + 1) is a multiple of full_attention_interval")
+    c.derived(
+        "layer_types", f"every {every}th full", "layer i is full where (i + 1) is a multiple of full_attention_interval"
+    )
     return tuple("linear_attention" if (i + 1) % every else "full_attention" for i in range(n))
 
 
@@ -28,7 +33,8 @@ BLOCKS = {
 def pattern_letters(c: Config) -> Words:
     """One part per layer (Nemotron-H), listed or as letters: M is Mamba-2, * attention, - an MLP, E experts.
 
-    The list decides the depth, as in the class; a stated num_hidden_layers must agree where the list is only the class default.
+    The list decides the depth, as in the class; a stated num_hidden_layers must agree where the list is only the
+    class default.
     """
     pattern = c.opt("hybrid_override_pattern") if c.raw.get("layers_block_type") is None else None
     blocks = c.need("layers_block_type") if pattern is None else pattern

@@ -1,7 +1,7 @@
 """Which layers look back over a window, a chunk, or everything.
 
-Where a config states a gate that switches a window on or off, the effective value is what the layout returns, and both the stated
-and the effective one are noted.
+Where a config states a gate that switches a window on or off, the effective value is what the layout returns, and
+both the stated and the effective one are noted.
 """
 
 from __future__ import annotations
@@ -21,10 +21,17 @@ def window_everywhere(c: Config) -> Words:
 
 
 def window_gated(c: Config) -> Words:
-    """A window that counts only where `use_sliding_window` is true, and then from layer `max_window_layers` on (Qwen2, Qwen3)."""
+    """A window that counts only where `use_sliding_window` is true.
+
+    And then from layer `max_window_layers` on (Qwen2, Qwen3).
+    """
     n = n_layers(c)
     if not c.flag("use_sliding_window") or c.opt_count("sliding_window") is None:
-        c.derived("effective_window", None, "use_sliding_window is false or no window is stated: a stated window has no effect")
+        c.derived(
+            "effective_window",
+            None,
+            "use_sliding_window is false or no window is stated: a stated window has no effect",
+        )
         c.read.update(("sliding_window", "max_window_layers", "layer_types"))
         return ("full_attention",) * n
     if c.opt("layer_types") is not None:
@@ -38,21 +45,32 @@ def window_switched(c: Config) -> Words:
     """A window in every layer where `use_sliding_window` is true, in none where not (Qwen3-MoE)."""
     on = c.flag("use_sliding_window") and c.opt_count("sliding_window") is not None
     if not on:
-        c.derived("effective_window", None, "use_sliding_window is false or no window is stated: a stated window has no effect")
+        c.derived(
+            "effective_window",
+            None,
+            "use_sliding_window is false or no window is stated: a stated window has no effect",
+        )
     return ("sliding_attention" if on else "full_attention",) * n_layers(c)
 
 
 def every_nth_full(c: Config) -> Words:
-    """The config's layer_types; where it has none, every `sliding_window_pattern`-th layer is full and the others windowed."""
+    """The config's layer_types.
+
+    Where it has none, every `sliding_window_pattern`-th layer is full and the others windowed.
+    """
     if c.opt("layer_types") is not None:
         return listed(c, "layer_types", c.rules.mixers)
     n, every = n_layers(c), c.count("sliding_window_pattern")
-    c.derived("layer_types", f"every {every}th full", "layer i is full where (i + 1) is a multiple of sliding_window_pattern")
+    c.derived(
+        "layer_types", f"every {every}th full", "layer i is full where (i + 1) is a multiple of sliding_window_pattern"
+    )
     return tuple("sliding_attention" if (i + 1) % every else "full_attention" for i in range(n))
 
 
 def llama4(c: Config) -> Words:
-    """Chunked attention with RoPE, and full attention without it: layer_types and no_rope_layers, else every 4th layer full.
+    """Chunked attention with RoPE, and full attention without it: layer_types and no_rope_layers.
+
+    Else every 4th layer full.
 
     An entry of `no_rope_layers` is 1 where RoPE is used. An empty list counts as none, as the class treats it.
     """
@@ -60,10 +78,14 @@ def llama4(c: Config) -> Words:
     stated = bool(c.opt("no_rope_layers"))
     ropes: list[Any] = c.items("no_rope_layers") if stated else _every(c, n, c.count("no_rope_layer_interval"))
     chunked = c.opt_count("attention_chunk_size") is not None
-    types: list[Any] = c.items("layer_types") if c.opt("layer_types") else c.derived(
-        "layer_types",
-        ["chunked_attention" if r and chunked else "full_attention" for r in ropes],
-        "chunked where the layer uses RoPE and a chunk size is stated, else full",
+    types: list[Any] = (
+        c.items("layer_types")
+        if c.opt("layer_types")
+        else c.derived(
+            "layer_types",
+            ["chunked_attention" if r and chunked else "full_attention" for r in ropes],
+            "chunked where the layer uses RoPE and a chunk size is stated, else full",
+        )
     )
     if len(ropes) != n or len(types) != n:
         raise contradiction(f"no_rope_layers has {len(ropes)}, layer_types {len(types)} entries for {n} layers")
@@ -71,7 +93,9 @@ def llama4(c: Config) -> Words:
 
 
 def _every(c: Config, n: int, every: int) -> list[int]:
-    return c.derived("no_rope_layers", [int((i + 1) % every != 0) for i in range(n)], f"no RoPE in every {every}th layer")
+    return c.derived(
+        "no_rope_layers", [int((i + 1) % every != 0) for i in range(n)], f"no RoPE in every {every}th layer"
+    )
 
 
 def _llama4_word(kind: Any, rope: Any) -> str:

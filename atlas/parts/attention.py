@@ -1,4 +1,6 @@
-"""Softmax attention with its own key and value heads: MHA, GQA, MQA, windowed, chunked, with sinks, gates, biases, norms.
+"""Softmax attention with its own key and value heads: MHA, GQA, MQA, windowed, chunked, with sinks, gates.
+
+Biases, norms.
 
 Cache per token: K of head_dim and V of v_head_dim for each KV head (Ainslie et al. 2023, GQA, section 2.2).
 """
@@ -57,9 +59,21 @@ def gqa(s: Gqa) -> Part:
     read = Read(2 * s.heads * (s.head_dim + s.v_head_dim), held, window=s.window)
     label = {"sliding_attention": "swa", "chunked_attention": "chunked"}.get(s.mixer, kind.value)
     info = Mixing(
-        Mixer(s.mixer), label, kind, s.heads, s.kv_heads, s.head_dim, s.v_head_dim, s.window, s.position, s.rotary_dim,
-        s.qk_norm, s.qkv_bias or s.o_bias, s.sinks, s.shared_from,
-    )  # fmt: skip
+        Mixer(s.mixer),
+        label,
+        kind,
+        s.heads,
+        s.kv_heads,
+        s.head_dim,
+        s.v_head_dim,
+        s.window,
+        s.position,
+        s.rotary_dim,
+        s.qk_norm,
+        s.qkv_bias or s.o_bias,
+        s.sinks,
+        s.shared_from,
+    )
     return part("attention.gqa", _weights(s), () if s.shared_from is not None else (kv,), (read,), info)
 
 
@@ -106,7 +120,11 @@ def head_dim(v: View, d: int, heads: int) -> int:
 def kv_heads(v: View, heads: int) -> int:
     """The stated KV heads, else as many as query heads."""
     stated = v.opt_count("num_key_value_heads")
-    return v.derived("num_key_value_heads", heads, "one per query head: no KV heads are stated") if stated is None else stated
+    return (
+        v.derived("num_key_value_heads", heads, "one per query head: no KV heads are stated")
+        if stated is None
+        else stated
+    )
 
 
 def rotary_dim(v: View, width: int) -> int | None:
@@ -134,12 +152,24 @@ def read_gqa(v: View) -> Part:
     shared = v.opt("kv_shared_from")
     return gqa(
         Gqa(
-            d, heads, kv, hd, v.opt_count("v_head_dim") or hd,
-            v.flag("qkv_bias"), v.flag("o_bias"), qk_norm(v), v.flag("qk_norm_bias"), v.flag("sinks"), v.text("attention_gate"),
-            mixer, None if mixer == "full_attention" else v.count("window"),
-            position, rotary_dim(v, hd) if position == "rope" else None,
-            shared, shared is not None and v.flag("dead_shared_kv"),
-        )  # fmt: skip
+            d,
+            heads,
+            kv,
+            hd,
+            v.opt_count("v_head_dim") or hd,
+            v.flag("qkv_bias"),
+            v.flag("o_bias"),
+            qk_norm(v),
+            v.flag("qk_norm_bias"),
+            v.flag("sinks"),
+            v.text("attention_gate"),
+            mixer,
+            None if mixer == "full_attention" else v.count("window"),
+            position,
+            rotary_dim(v, hd) if position == "rope" else None,
+            shared,
+            shared is not None and v.flag("dead_shared_kv"),
+        )
     )
 
 
@@ -151,7 +181,11 @@ def read_falcon(v: View) -> Part:
         kv = kv_heads(v, heads)
     else:
         shared = c.flag("multi_query")
-        kv = v.derived("num_key_value_heads", 1 if shared else heads, "multi_query: one KV head" if shared else "one KV head per query head")
+        kv = v.derived(
+            "num_key_value_heads",
+            1 if shared else heads,
+            "multi_query: one KV head" if shared else "one KV head per query head",
+        )
     hd, position = head_dim(v, d, heads), "alibi" if c.flag("alibi") else "rope"
     c.derived("position", position, "alibi is " + str(position == "alibi").lower())
     rotated = hd if position == "rope" else None

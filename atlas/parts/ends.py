@@ -11,10 +11,14 @@ from atlas.structure import Part, Tensor, part
 from schemas.vocabulary import Component, NormClass, RefusalKind, Role
 
 HEADS = {
-    "ForCausalLM": "lm", "LMHeadModel": "lm", "ForConditionalGeneration": "lm",
-    "ForSequenceClassification": "score", "ForTokenClassification": "token_score", "ForQuestionAnswering": "qa",
+    "ForCausalLM": "lm",
+    "LMHeadModel": "lm",
+    "ForConditionalGeneration": "lm",
+    "ForSequenceClassification": "score",
+    "ForTokenClassification": "token_score",
+    "ForQuestionAnswering": "qa",
     "Model": "none",
-}  # fmt: skip
+}
 """What a class name's ending says of its head."""
 LANGUAGE_MODELS = tuple(ending for ending, head in HEADS.items() if head == "lm")
 
@@ -52,7 +56,9 @@ def ends(s: Ends) -> tuple[Part, ...]:
     """Embedding, positions, final norm and head of these scalars."""
     e = s.d if s.d_embed is None else s.d_embed
     embed = [Tensor("model.embed_tokens.weight", (s.vocab + s.extra_rows, e), Component.EMBEDDING, Role.LOOKUP)]
-    embed += [Tensor("model.embed_positions.weight", (s.positions, s.d), Component.EMBEDDING, Role.LOOKUP)] * (s.positions > 0)
+    embed += [Tensor("model.embed_positions.weight", (s.positions, s.d), Component.EMBEDDING, Role.LOOKUP)] * (
+        s.positions > 0
+    )
     made = [part("embedding", embed)]
     made += [norm("model.embed_norm", s.d, s.norm_class, s.norm_bias)] * s.embedding_norm
     made += [norm("model.norm", s.d, s.norm_class, s.norm_bias)] * s.final_norm
@@ -121,16 +127,32 @@ def decoder(c: Config) -> tuple[tuple[Part, ...], str | None]:
     if shared and head != "lm":
         shared = c.derived("tie_word_embeddings", False, "the class has no language-model head to tie")
     scalars = Ends(
-        vocab, c.count("hidden_size"), shared, head, FIXED[head] if head in FIXED else labels_of(c),
-        c.word("norm_class"), c.flag("norm_bias"), c.flag("final_norm"), positions, c.flag("lm_head_bias"), c.flag("embedding_norm"),
-        c.opt_count("embedding_width"), 0 if extra is None else extra,
-    )  # fmt: skip
+        vocab,
+        c.count("hidden_size"),
+        shared,
+        head,
+        FIXED[head] if head in FIXED else labels_of(c),
+        c.word("norm_class"),
+        c.flag("norm_bias"),
+        c.flag("final_norm"),
+        positions,
+        c.flag("lm_head_bias"),
+        c.flag("embedding_norm"),
+        c.opt_count("embedding_width"),
+        0 if extra is None else extra,
+    )
     return ends(scalars) + besides(c), cls
 
 
 def besides(c: Config) -> tuple[Part, ...]:
-    """Vectors that a wrapper learns beside its language model and its towers: the mark between the rows of an image, a gate."""
-    widths = {name: c.count("hidden_size") if width == "d" else width for name, width in c.rules.outer.get("vectors", {}).items()}
+    """Vectors that a wrapper learns beside its language model and its towers.
+
+    The mark between the rows of an image, a gate.
+    """
+    widths = {
+        name: c.count("hidden_size") if width == "d" else width
+        for name, width in c.rules.outer.get("vectors", {}).items()
+    }
     return tuple(vector(name, width) for name, width in widths.items())
 
 
@@ -151,7 +173,9 @@ def opt(c: Config) -> tuple[tuple[Part, ...], str | None]:
     """OPT's ends: no final norm where norms follow the sum or where it was removed; norms may be without weights."""
     first = c.flag("norm_first")
     c.derived("norm_placement", "pre" if first else "post", f"do_layer_norm_before is {str(first).lower()}")
-    c.derived("final_norm", first and not c.flag("without_final_norm"), "only where norms stand first and it was not removed")
+    c.derived(
+        "final_norm", first and not c.flag("without_final_norm"), "only where norms stand first and it was not removed"
+    )
     if not c.flag("norm_weights"):
         c.derived("norm_class", NormClass.NONPARAMETRIC.value, "layer_norm_elementwise_affine is false")
     return decoder(c)

@@ -22,7 +22,10 @@ class Mlp(NamedTuple):
 
 
 class Moe(NamedTuple):
-    """Scalars of experts behind a router; `shared` is the width of all shared experts together, `n_shared` their number."""
+    """Scalars of experts behind a router.
+
+    `shared` is the width of all shared experts together, `n_shared` their number.
+    """
 
     d: int
     d_ff: int
@@ -47,7 +50,9 @@ def matrices(
     shapes |= {"up_proj": (d_ff, d), "down_proj": (d, d_ff)}
     made = [Tensor(f"{prefix}.{n}.weight", s, component, Role.MATMUL, stored, touched) for n, s in shapes.items()]
     if bias:
-        made += [Tensor(f"{prefix}.{n}.bias", s[:1], component, Role.VECTOR, stored, touched) for n, s in shapes.items()]
+        made += [
+            Tensor(f"{prefix}.{n}.bias", s[:1], component, Role.VECTOR, stored, touched) for n, s in shapes.items()
+        ]
     return made
 
 
@@ -65,12 +70,16 @@ def moe(s: Moe) -> Part:
         raise contradiction(f"{s.top_k} experts per token out of {s.experts}")
     made = [Tensor("mlp.gate.weight", (s.experts, s.d), Component.ROUTER)]
     made += [Tensor("mlp.gate.bias", (s.experts,), Component.ROUTER, Role.VECTOR)] * s.router_bias
-    made += [Tensor("mlp.gate.e_score_correction_bias", (s.experts,), Component.ROUTER, Role.VECTOR)] * s.correction_bias
+    made += [
+        Tensor("mlp.gate.e_score_correction_bias", (s.experts,), Component.ROUTER, Role.VECTOR)
+    ] * s.correction_bias
     inner = s.latent or s.d
     if s.latent:
         made.append(Tensor("mlp.fc1_latent_proj.weight", (s.latent, s.d), Component.OTHER))
         made.append(Tensor("mlp.fc2_latent_proj.weight", (s.d, s.latent), Component.OTHER))
-    made += matrices("mlp.experts.{e}", inner, s.d_ff, s.gated, s.expert_bias, Component.EXPERTS_ROUTED, s.experts, s.top_k)
+    made += matrices(
+        "mlp.experts.{e}", inner, s.d_ff, s.gated, s.expert_bias, Component.EXPERTS_ROUTED, s.experts, s.top_k
+    )
     if s.shared:
         made += matrices("mlp.shared_experts", s.d, s.shared, s.gated, False, Component.EXPERTS_SHARED)
         made += [Tensor("mlp.shared_expert_gate.weight", (1, s.d), Component.ROUTER)] * s.shared_gate
@@ -79,12 +88,23 @@ def moe(s: Moe) -> Part:
 
 
 def read_mlp(v: View) -> Part:
-    """A dense feed-forward network as the config states it; where no width is stated and the row knows a ratio, that many times d."""
+    """A dense feed-forward network as the config states it.
+
+    Where no width is stated and the row knows a ratio, that many times d.
+    """
     d, d_ff = v.count("hidden_size"), v.opt_count("intermediate_size")
     ratio = v.opt_count("ffn_ratio") if d_ff is None else None
     if ratio is not None:
         d_ff = v.derived("intermediate_size", ratio * d, f"{ratio} x hidden_size, as no width is stated")
-    return mlp(Mlp(d, v.count("intermediate_size") if d_ff is None else d_ff, v.flag("is_gated_ffn"), v.flag("ffn_bias"), activation(v)))
+    return mlp(
+        Mlp(
+            d,
+            v.count("intermediate_size") if d_ff is None else d_ff,
+            v.flag("is_gated_ffn"),
+            v.flag("ffn_bias"),
+            activation(v),
+        )
+    )
 
 
 def read_moe(v: View) -> Part:
@@ -93,10 +113,20 @@ def read_moe(v: View) -> Part:
     width = v.count("moe_intermediate_size")
     return moe(
         Moe(
-            v.count("hidden_size"), width, v.count("num_experts"), v.count("num_experts_per_tok"), v.flag("is_gated_ffn"), activation(v),
-            _shared(v, n_shared, width), n_shared, v.flag("shared_expert_gate"), v.flag("router_bias"), v.flag("router_correction_bias"),
-            v.flag("expert_bias"), v.opt_count("moe_latent_size"),
-        )  # fmt: skip
+            v.count("hidden_size"),
+            width,
+            v.count("num_experts"),
+            v.count("num_experts_per_tok"),
+            v.flag("is_gated_ffn"),
+            activation(v),
+            _shared(v, n_shared, width),
+            n_shared,
+            v.flag("shared_expert_gate"),
+            v.flag("router_bias"),
+            v.flag("router_correction_bias"),
+            v.flag("expert_bias"),
+            v.opt_count("moe_latent_size"),
+        )
     )
 
 
@@ -110,7 +140,13 @@ def _shared(v: View, n: int, width: int) -> int:
     return v.derived("shared_expert_width", n * width, f"{n} shared x expert width {width}")
 
 
-CANONICAL = {"swish": "silu", "gelu_pytorch_tanh": "gelu_tanh", "gelu_new": "gelu_tanh", "gelu_fast": "gelu_tanh", "relu^2": "relu2"}
+CANONICAL = {
+    "swish": "silu",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu_new": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
+    "relu^2": "relu2",
+}
 
 
 def activation(v: View) -> str:

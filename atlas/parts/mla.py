@@ -1,6 +1,7 @@
 """Multi-head latent attention: what is kept is one latent per token and one rotary key shared by all heads.
 
-DeepSeek-V2 (arXiv 2405.04434), section 2.1. Counted in the absorbed form: scores and values are taken from the latent itself, so that
+DeepSeek-V2 (arXiv 2405.04434), section 2.1. Counted in the absorbed form: scores and values are taken from the latent
+itself, so that
 one token costs 2 x heads x ((kv_lora_rank + rope) + kv_lora_rank) FLOPs per position.
 """
 
@@ -36,9 +37,19 @@ def mla(s: Mla) -> Part:
     held = s.kv_rank + s.rope
     read = Read(2 * s.heads * (held + s.kv_rank), held)
     info = Mixing(
-        Mixer.FULL_ATTENTION, "mla", AttentionKind.MLA, s.heads, None, s.nope + s.rope, s.v_head_dim, None, s.position,
-        s.rope if s.position == "rope" else None, "latent", s.bias,
-    )  # fmt: skip
+        Mixer.FULL_ATTENTION,
+        "mla",
+        AttentionKind.MLA,
+        s.heads,
+        None,
+        s.nope + s.rope,
+        s.v_head_dim,
+        None,
+        s.position,
+        s.rope if s.position == "rope" else None,
+        "latent",
+        s.bias,
+    )
     return part("attention.mla", weights(s), (State("kv", held),), (read,), info)
 
 
@@ -66,12 +77,22 @@ def weights(s: Mla) -> list[Tensor]:
 
 
 def scalars(v: View) -> Mla:
-    """The scalars as the config states them; key heads are a rule of the architecture, so KV heads are not asked for."""
+    """The scalars as the config states them.
+
+    Key heads are a rule of the architecture, so KV heads are not asked for.
+    """
     v.config.read.update(("num_key_value_heads", "head_dim"))
     return Mla(
-        v.count("hidden_size"), v.count("num_attention_heads"), v.opt_count("q_lora_rank"), v.count("kv_lora_rank"),
-        v.count("qk_nope_head_dim"), v.size("qk_rope_head_dim"), v.count("v_head_dim"), v.flag("qkv_bias"), v.text("position"),
-    )  # fmt: skip
+        v.count("hidden_size"),
+        v.count("num_attention_heads"),
+        v.opt_count("q_lora_rank"),
+        v.count("kv_lora_rank"),
+        v.count("qk_nope_head_dim"),
+        v.size("qk_rope_head_dim"),
+        v.count("v_head_dim"),
+        v.flag("qkv_bias"),
+        v.text("position"),
+    )
 
 
 def read_mla(v: View) -> Part:

@@ -15,17 +15,25 @@ def listed(c: Config) -> Names:
 
 
 def falcon(c: Config) -> Names:
-    """One norm where attention and feed-forward share it, two where each has its own or where they follow each other."""
+    """One norm where attention and feed-forward share it.
+
+    Two where each has its own or where they follow each other.
+    """
     if not c.flag("parallel_residual"):
         return ("input_layernorm",), ("post_attention_layernorm",)
     count = c.opt_count("num_ln_in_parallel_attn")
     if count is None:
-        count = c.derived("num_ln_in_parallel_attn", 2 if c.flag("new_decoder_architecture") else 1, "2 in the new decoder, else 1")
+        count = c.derived(
+            "num_ln_in_parallel_attn", 2 if c.flag("new_decoder_architecture") else 1, "2 in the new decoder, else 1"
+        )
     return (("ln_attn",), ("ln_mlp",)) if count == 2 else (("input_layernorm",), ())
 
 
 def one_if_parallel(c: Config) -> Names:
-    """One norm where attention and feed-forward stand side by side, the row's own lists where they follow each other."""
+    """One norm where attention and feed-forward stand side by side.
+
+    The row's own lists where they follow each other.
+    """
     return (c.rules.mixer_norms, ()) if c.flag("parallel_residual") else listed(c)
 
 
@@ -37,4 +45,6 @@ def sandwich_switch(c: Config) -> Names:
     return c.rules.mixer_norms[:1], c.rules.ffn_norms[:1]
 
 
-NORMS: dict[str, Callable[[Config], Names]] = {f.__name__: f for f in (listed, falcon, one_if_parallel, sandwich_switch)}
+NORMS: dict[str, Callable[[Config], Names]] = {
+    f.__name__: f for f in (listed, falcon, one_if_parallel, sandwich_switch)
+}

@@ -1,6 +1,7 @@
 """Mixers with a state of fixed size: Mamba-2 and gated delta rule.
 
-State sizes are those of the reference implementation: a convolution window of `kernel` columns in the cache's dtype, and the
+State sizes are those of the reference implementation: a convolution window of `kernel` columns in the cache's dtype,
+and the
 recurrent state in fp32 (Dao and Gu 2024, arXiv 2405.21060; Yang et al. 2024, arXiv 2412.06464).
 """
 
@@ -40,7 +41,10 @@ class Mamba2(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def mamba2(s: Mamba2) -> Part:
-    """A Mamba-2 mixer of these scalars. One step costs 6 FLOPs per state element: decay, input, output, a multiply-add each."""
+    """A Mamba-2 mixer of these scalars.
+
+    One step costs 6 FLOPs per state element: decay, input, output, a multiply-add each.
+    """
     inner = s.heads * s.head_dim
     conv = inner + 2 * s.groups * s.n
     made = [
@@ -79,9 +83,17 @@ def read_mamba2(v: View) -> Part:
         raise contradiction(f"inner width {inner} is not {heads} heads of {width}")
     return mamba2(
         Mamba2(
-            d, heads, width, v.count("mamba_n_groups"), v.count("mamba_d_state"), v.count("mamba_d_conv"),
-            v.flag("mamba_conv_bias"), v.flag("mamba_proj_bias"), v.flag("mamba_out_bias"), v.flag("mamba_rms_norm"),
-        )  # fmt: skip
+            d,
+            heads,
+            width,
+            v.count("mamba_n_groups"),
+            v.count("mamba_d_state"),
+            v.count("mamba_d_conv"),
+            v.flag("mamba_conv_bias"),
+            v.flag("mamba_proj_bias"),
+            v.flag("mamba_out_bias"),
+            v.flag("mamba_rms_norm"),
+        )
     )
 
 
@@ -107,7 +119,10 @@ class GatedDelta(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def gated_delta(s: GatedDelta) -> Part:
-    """A gated delta-rule mixer of these scalars; one step costs 8 FLOPs per state element (decay, recall, correct, read)."""
+    """A gated delta-rule mixer of these scalars.
+
+    One step costs 8 FLOPs per state element (decay, recall, correct, read).
+    """
     keys, values = s.k_heads * s.k_dim, s.v_heads * s.v_dim
     conv = 2 * keys + values
     made = [
@@ -130,7 +145,11 @@ def read_gated_delta(v: View) -> Part:
     """A gated delta-rule mixer as the config states it."""
     return gated_delta(
         GatedDelta(
-            v.count("hidden_size"), v.count("linear_num_key_heads"), v.count("linear_num_value_heads"), v.count("linear_key_head_dim"),
-            v.count("linear_value_head_dim"), v.count("linear_conv_kernel_dim"),
-        )  # fmt: skip
+            v.count("hidden_size"),
+            v.count("linear_num_key_heads"),
+            v.count("linear_num_value_heads"),
+            v.count("linear_key_head_dim"),
+            v.count("linear_value_head_dim"),
+            v.count("linear_conv_kernel_dim"),
+        )
     )

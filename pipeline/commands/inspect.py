@@ -15,18 +15,26 @@ if TYPE_CHECKING:
 
 
 def run(
-    path: Annotated[str, typer.Argument(help="A config.json, a checkpoint folder, a folder of configs, or - for stdin.")],
+    path: Annotated[
+        str, typer.Argument(help="A config.json, a checkpoint folder, a folder of configs, or - for stdin.")
+    ],
     json: Json = False,
-    jsonl: Annotated[bool, typer.Option("--jsonl", help="One JSON object per config, bad ones too, in file-name order.")] = False,
+    jsonl: Annotated[
+        bool, typer.Option("--jsonl", help="One JSON object per config, bad ones too, in file-name order.")
+    ] = False,
     layers: Annotated[bool, typer.Option("--layers", help="Every layer.")] = False,
     evidence: Annotated[bool, typer.Option("--evidence", help="Where every value comes from.")] = False,
     changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A what-if beside the original; repeatable, dots reach into objects.")
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="A what-if beside the original; repeatable, dots reach into objects."
+        ),
     ] = None,
 ) -> None:
     """Work out an architecture from a config alone: weights, cache, cost, each with its evidence.
 
-    A config that cannot be derived is refused with a reason, and the exit code is 3; with --jsonl, or for a folder, refusals are
+    A config that cannot be derived is refused with a reason, and the exit code is 3; with --jsonl, or for a folder,
+    refusals are
     lines like any other. With --set, --json gives the what-if, and the original beside it under "original".
     """
     from pipeline import inspection

@@ -17,28 +17,44 @@ if TYPE_CHECKING:
 
 
 def run(
-    source: Annotated[str, typer.Option("--source", help="catalogue, hub, or a folder of configs or checkpoints.")] = "catalogue",
-    task: Annotated[str, typer.Option("--task", help="Hub: the task whose repositories are listed.")] = "text-generation",
+    source: Annotated[
+        str, typer.Option("--source", help="catalogue, hub, or a folder of configs or checkpoints.")
+    ] = "catalogue",
+    task: Annotated[
+        str, typer.Option("--task", help="Hub: the task whose repositories are listed.")
+    ] = "text-generation",
     top: Annotated[int | None, typer.Option("--top", min=1, help="Hub: only the N most downloaded.")] = None,
     author: Annotated[str | None, typer.Option("--author", help="Hub: only this author's.")] = None,
-    names: Annotated[Path | None, typer.Option("--list", help="Hub: only the repositories named in this file, one a line.")] = None,
+    names: Annotated[
+        Path | None, typer.Option("--list", help="Hub: only the repositories named in this file, one a line.")
+    ] = None,
     budget: Annotated[int | None, typer.Option("--budget", min=1, help="Hub: at most this many requests.")] = None,
     date: Annotated[str | None, typer.Option("--date", help="The snapshot's date, YYYY-MM-DD, if not today.")] = None,
-    allow_shrink: Annotated[bool, typer.Option("--allow-shrink", help="Publish even where far less was found than before.")] = False,
+    allow_shrink: Annotated[
+        bool, typer.Option("--allow-shrink", help="Publish even where far less was found than before.")
+    ] = False,
     json: Json = False,
     endpoint: Endpoint = None,
     home: Home = Path(),
 ) -> None:
     """Derive every model of a source, publish a dated snapshot, and build the guide from it.
 
-    A refresh that finds what the latest snapshot already says publishes nothing. Interrupted, it goes on where it stopped.
+    A refresh that finds what the latest snapshot already says publishes nothing. Interrupted, it goes on where it
+    stopped.
     """
     from pipeline import login
     from pipeline.progress import watching
     from pipeline.refresh import Options, refresh
 
     options = Options(
-        home, source, _day(date), _selection(task, top, author, names), endpoint, login.token() if source == "hub" else None, budget, allow_shrink
+        home,
+        source,
+        _day(date),
+        _selection(task, top, author, names),
+        endpoint,
+        login.token() if source == "hub" else None,
+        budget,
+        allow_shrink,
     )
     with watching(quiet=json) as watch:
         report = refresh(options, watch)
@@ -63,7 +79,9 @@ def _selection(task: str, top: int | None, author: str | None, names: Path | Non
         lines = names.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise typer.BadParameter(f"--list {names} cannot be read: {error}") from error
-    return Selection(None, author, top, tuple(line.strip() for line in lines if line.strip() and not line.startswith("#")))
+    return Selection(
+        None, author, top, tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
+    )
 
 
 def _print_json(report: Report) -> None:
@@ -84,9 +102,14 @@ def _print(report: Report) -> None:
     print(f"  guide    {len(report.pages)} pages in reports/guide/")
     if report.crawl:
         c = report.crawl
-        print(f"  spent    {c['requests']} requests, {c['bytes']:,} bytes, {c['waited_seconds']:.0f} s waiting for quota")
+        print(
+            f"  spent    {c['requests']} requests, {c['bytes']:,} bytes, {c['waited_seconds']:.0f} s waiting for quota"
+        )
         if c["new_model_types"]:
             print(f"  new      model types first seen today: {', '.join(c['new_model_types'])}")
     for page, why in report.failed_pages.items():
         print(f"  kept     {page} keeps its last version: {why}", file=sys.stderr)
-    print("Try next:\n  atlas show \"llama 3.1 8b\"\n  atlas sql \"SELECT repo_id, params_total, kv_bytes_per_token FROM fingerprints LIMIT 5\"")
+    print(
+        'Try next:\n  atlas show "llama 3.1 8b"\n'
+        '  atlas sql "SELECT repo_id, params_total, kv_bytes_per_token FROM fingerprints LIMIT 5"'
+    )

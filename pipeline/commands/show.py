@@ -14,14 +14,17 @@ def run(
     model: Annotated[str, typer.Argument(help='A repository, or loosely: "llama 3.1 8b".')],
     layers: Annotated[bool, typer.Option("--layers", help="Every layer.")] = False,
     evidence: Annotated[bool, typer.Option("--evidence", help="Where every value comes from.")] = False,
-    dtype: Annotated[str, typer.Option("--dtype", help="What a cache element is stored in: bf16, fp8, int4, ...")] = "bf16",
+    dtype: Annotated[
+        str, typer.Option("--dtype", help="What a cache element is stored in: bf16, fp8, int4, ...")
+    ] = "bf16",
     json: Json = False,
     snapshot: Snapshot = None,
     home: Home = Path(),
 ) -> None:
     """Show one model of the latest snapshot: weights, cache, cost, layers, and what the config did not state.
 
-    Sizes are logical bytes of one sequence; --dtype weighs the cache in another type (states of fixed width stay as they are).
+    Sizes are logical bytes of one sequence; --dtype weighs the cache in another type (states of fixed width stay as
+    they are).
     """
     from pipeline import showing
     from pipeline.screen import write

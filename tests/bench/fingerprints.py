@@ -1,7 +1,11 @@
-"""Full fingerprints per second on one core: bytes in, row out, over all shared configs, beside plain parsing of the same bytes.
+"""Full fingerprints per second on one core: bytes in, row out, over all shared configs.
 
-CPU time of the best of several rounds, all measured in one run. The first round is reported apart: nothing is cached in it but what
-earlier configs of the same round had in common. Where transformers is installed, its AutoConfig and a meta-device model are timed too.
+Beside plain parsing of the same bytes.
+
+CPU time of the best of several rounds, all measured in one run. The first round is reported apart: nothing is cached
+in it but what
+earlier configs of the same round had in common. Where transformers is installed, its AutoConfig and a meta-device
+model are timed too.
 """
 
 from __future__ import annotations
@@ -55,7 +59,10 @@ def timed(function: Callable[[bytes], object], raws: list[bytes], rounds: int = 
 def table(name: str, raws: list[bytes]) -> None:
     """One line: the fingerprint, orjson and json over the same bytes, and the ratio."""
     ours, fast, plain = timed(derive, raws), timed(lenient, raws), timed(json.loads, raws)
-    print(f"{name:<28} {ours:8.1f}   {1e6 / ours:8,.0f}/s   orjson {fast:5.1f}   json {plain:5.1f}   ratio to orjson {ours / fast:5.1f}")
+    print(
+        f"{name:<28} {ours:8.1f}   {1e6 / ours:8,.0f}/s   orjson {fast:5.1f}   json {plain:5.1f}   "
+        f"ratio to orjson {ours / fast:5.1f}"
+    )
 
 
 def lenient(raw: bytes) -> object:
@@ -74,13 +81,21 @@ def families(raws: list[bytes]) -> None:
             groups.setdefault(str(derive(raw).fingerprint.model_type), []).append(raw)
     costs = {name: timed(derive, group, 9) for name, group in groups.items()}
     slowest = sorted(costs, key=lambda n: -costs[n])[:6]
-    print("slowest families, as multiples of llama: " + ", ".join(f"{n} {costs[n] / costs['llama']:.1f}" for n in slowest))
+    print(
+        "slowest families, as multiples of llama: " + ", ".join(f"{n} {costs[n] / costs['llama']:.1f}" for n in slowest)
+    )
 
 
 def start_up() -> None:
     """`atlas --help` beside a bare Python, milliseconds of CPU, least of several."""
-    bare, helped = (min(cpu(["-c", code]) for _ in range(START_UPS)) for code in ("pass", "import sys; sys.argv[1:] = ['--help']; from pipeline.cli import main; main()"))
-    print(f"start-up: python -c pass {1000 * bare:.0f} ms, atlas --help {1000 * helped:.0f} ms (bound: twice the first + 150)")
+    bare, helped = (
+        min(cpu(["-c", code]) for _ in range(START_UPS))
+        for code in ("pass", "import sys; sys.argv[1:] = ['--help']; from pipeline.cli import main; main()")
+    )
+    print(
+        f"start-up: python -c pass {1000 * bare:.0f} ms, atlas --help {1000 * helped:.0f} ms "
+        "(bound: twice the first + 150)"
+    )
 
 
 def cpu(arguments: list[str]) -> float:
@@ -110,7 +125,10 @@ def library() -> None:
     begin = time.process_time()
     with torch.device("meta"):
         AutoModelForCausalLM.from_config(config)
-    print(f"Llama-3.1-8B in transformers: AutoConfig {1e6 * read:,.0f} us, meta-device model {1e6 * (time.process_time() - begin):,.0f} us")
+    print(
+        f"Llama-3.1-8B in transformers: AutoConfig {1e6 * read:,.0f} us, "
+        f"meta-device model {1e6 * (time.process_time() - begin):,.0f} us"
+    )
 
 
 if __name__ == "__main__":
