@@ -129,6 +129,7 @@ def refresh(  # noqa: PLR0913, PLR0917 - each is an option of the command
     day: dt.date | None = None,
     endpoint: str | None = None,
     allow_shrink: bool = False,  # noqa: FBT001, FBT002 - parameters of a flow are named
+    batch: int = batches.SIZE,
 ) -> Report:
     """From a source to a published snapshot and the guide made from it. Parameters are the options of `atlas refresh`."""
     chosen = Selection(task, author, top) if listed_in is None else Selection(None, author, top, read_list(Path(listed_in)))
@@ -136,7 +137,9 @@ def refresh(  # noqa: PLR0913, PLR0917 - each is an option of the command
     gathered = gather(options)
     with gathered.whole():
         dial = artifacts.Dial()
-        content = batches.tables(gathered.found, derive_texts.submit, extra=steps.reported(), tick=lambda n: dial.derived(n, gathered.listed))
+        content = batches.tables(
+            gathered.found, derive_texts.submit, extra=steps.reported(), size=batch, tick=lambda n: dial.derived(n, gathered.listed)
+        )
         published = publish(options, gathered, content)
         if gathered.crawl:
             gathered.crawl.finish()
@@ -146,11 +149,11 @@ def refresh(  # noqa: PLR0913, PLR0917 - each is an option of the command
 
 
 @prefect.flow(name="rederive", task_runner=runner(), persist_result=False)
-def rederive(snapshot: str, home: str = ".") -> again.Rederived:
+def rederive(snapshot: str, home: str = ".", batch: int = batches.SIZE) -> again.Rederived:
     """Derive a snapshot's own raw configs again with today's rules, and say what differs. Nothing is published."""
     entry, path = shelf.locate(Path(home), snapshot)
     dial = artifacts.Dial()
-    content = batches.tables(again.texts(path), derive_texts.submit, tick=lambda n: dial.derived(n, entry.configs))
+    content = batches.tables(again.texts(path), derive_texts.submit, size=batch, tick=lambda n: dial.derived(n, entry.configs))
     found = again.compared(entry, path, content)
     artifacts.summary("rederive", artifacts.of_rederived(found))
     return found
