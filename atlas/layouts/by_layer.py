@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atlas.config import Config
-from atlas.layouts.common import Words, check, entries, n_layers
+from atlas.layouts.common import Words, among, entries, n_layers
 from atlas.layouts.latent import flags, mlp_types
 from atlas.refusal import bad_value, contradiction
 
@@ -22,8 +22,7 @@ def _types(c: Config, n: int, spare: int = 0) -> Words:
     if len(listed) not in (n, n + spare):
         raise contradiction(f"layer_types has {len(listed)} entries for {n} layers")
     words = listed[:n]
-    known = c.rules.mixers
-    check("layer_types", words, lambda w: isinstance(w, str) and w in known, "one of " + ", ".join(sorted(known)))
+    among("layer_types", words, c.rules.mixers)
     return tuple(words)
 
 
@@ -37,7 +36,9 @@ def heads_listed(c: Config) -> Words:
     each = entries(field, heads)
     if len(each) != n:
         raise contradiction(f"{field} has {len(each)} entries for {n} layers")
-    check(field, each, lambda h: type(h) is int and 0 < h <= MOST_HEADS, "a number of heads")
+    for heads in each:
+        if type(heads) is not int or not 0 < heads <= MOST_HEADS:
+            raise bad_value(field, heads, "a number of heads")
     return tuple(f"{t}:{h}" for t, h in zip(types, each, strict=True))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from atlas.config import Config, mapping
-from atlas.layouts.common import Words, check, entries, n_layers
+from atlas.layouts.common import Words, among, entries, n_layers
 from atlas.refusal import contradiction
 
 RATIOS = {0: "sliding_attention", 4: "compressed_sparse_attention", 128: "heavily_compressed_attention"}
@@ -27,7 +27,7 @@ def compress_ratios(c: Config) -> Words:
 
 def _kinds(stated: Any) -> list[str]:
     ratios = entries("compress_ratios", stated)
-    check("compress_ratios", ratios, lambda r: type(r) is int and r in RATIOS, "0, 4 or 128")
+    among("compress_ratios", ratios, RATIOS)
     return [RATIOS[r] for r in ratios]
 
 
@@ -44,7 +44,7 @@ def _first(field: str, stated: Any, n: int, known: Any) -> Words:
     words = entries(field, stated)[:n]
     if len(words) < n:
         raise contradiction(f"{field} has {len(words)} entries for {n} layers")
-    check(field, words, lambda w: isinstance(w, str) and w in known, "one of " + ", ".join(sorted(known)))
+    among(field, words, known)
     return tuple(words)
 
 

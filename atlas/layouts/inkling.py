@@ -7,6 +7,8 @@ from atlas.layouts.common import MAX_LAYERS, Words, entries, listed, n_layers
 from atlas.refusal import contradiction
 
 KINDS = ("hybrid", "hybrid_sliding")
+LATER = 3
+"""Rounds from the third on are alike."""
 
 
 def _kinds(c: Config) -> Words:
@@ -50,7 +52,7 @@ def _rounds(c: Config) -> list[tuple[int, int]]:
     start, passes = c.size("loop_layer_index_start"), c.count("loop_num_passes")
     if not 0 < start < end <= n or n + (end - start) * passes > MAX_LAYERS:
         raise contradiction(f"layers {start} to {end} of {n} cannot run {passes} rounds")
-    core = [(i, r) for r in range(1, passes + 1) for i in range(start, end)]
+    core = [(i, min(r, LATER)) for r in range(1, passes + 1) for i in range(start, end)]
     return [(i, 0) for i in range(start)] + core + [(i, 0) for i in range(end, n)]
 
 

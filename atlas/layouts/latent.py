@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from atlas.config import Config
-from atlas.layouts.common import Words, check, entries, listed, n_layers
+from atlas.layouts.common import Words, among, entries, listed, n_layers
 from atlas.refusal import bad_value, contradiction, not_derivable
 
 
@@ -35,7 +35,7 @@ def flags(field: str, stated: Any, n: int, words: tuple[str, str]) -> Words:
     marks = entries(field, stated)
     if len(marks) != n:
         raise contradiction(f"{field} has {len(marks)} entries for {n} layers")
-    check(field, marks, lambda f: f in (0, 1), "0 or 1")
+    among(field, marks, (0, 1))
     return tuple(words[int(f)] for f in marks)
 
 
@@ -82,7 +82,7 @@ def _indexers(stated: Any, n: int) -> Words:
     words = list(stated) if isinstance(stated, str) else entries("indexer_types", stated)
     if len(words) != n:
         raise contradiction(f"indexer_types has {len(words)} entries for {n} layers")
-    check("indexer_types", words, lambda w: isinstance(w, str) and w in INDEXERS, "full or shared")
+    among("indexer_types", words, INDEXERS)
     return tuple(INDEXERS[w] for w in words)
 
 

@@ -6,6 +6,7 @@ two of them for keys; `mlp:16384` is a network of that width. The parts read wha
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from atlas.config import MAX_COUNT, Config, mapping
@@ -13,25 +14,34 @@ from atlas.layouts.common import Words, entries, listed, n_layers
 from atlas.layouts.windows import every_nth_full
 from atlas.refusal import bad_value, contradiction
 
+MOST_DIGITS = 6
 
-def sources(c: Config, types: Words) -> list[int | None]:
+
+Sources = tuple[int | None, ...]
+Shapes = tuple[tuple[int, int], ...]
+
+
+def sources(c: Config, types: Words) -> Sources:
     """The layer whose cache each reads: the last `num_kv_shared_layers` read the last of their type before them."""
     n, shared = len(types), c.size("num_kv_shared_layers")
+    if not shared:
+        return (None,) * n
     first = n - shared
-    if shared and first <= 0:
+    if first <= 0:
         raise contradiction(f"{shared} of {n} layers share a cache, so that none makes one")
     last = {kind: i for i, kind in enumerate(types[:first])}
     missing = next((kind for kind in types[first:] if kind not in last), None)
     if missing is not None:
         raise contradiction(f"layers share a cache of {missing}, but no layer before {first} is of that type")
-    found = [*(None for _ in range(first)), *(last[kind] for kind in types[first:])]
-    if shared:
-        c.derived(
-            "kv_shared_from",
-            sorted({s for s in found if s is not None}),
-            f"layers {first} to {n - 1} read the last of their type",
-        )
-    return found
+    c.derived("kv_shared_from", sorted(last.values()), f"layers {first} to {n - 1} read the last of their type")
+    return (None,) * first + tuple(last[kind] for kind in types[first:])
+
+
+@lru_cache(maxsize=1024)
+def _words(types: Words, found: Sources, shapes: Shapes) -> Words:
+    """What differs from layer to layer in a word each; cached, as configs repeat each other."""
+    marks = ("" if s is None else s for s in found)
+    return tuple(f"{t}:{s}:{width}:{kv}" for t, s, (width, kv) in zip(types, marks, shapes, strict=True))
 
 
 def gemma3n(c: Config) -> Words:
@@ -50,11 +60,7 @@ def gemma4(c: Config) -> Words:
     if types[-1] != "full_attention":
         c.derived("layer_types[-1]", "full_attention", "the class makes the last layer full")
         types = (*types[:-1], "full_attention")
-    shapes = _geometry(c, types)
-    return tuple(
-        f"{t}:{'' if s is None else s}:{width}:{kv}"
-        for t, s, (width, kv) in zip(types, sources(c, types), shapes, strict=True)
-    )
+    return _words(types, sources(c, types), _geometry(c, types))
 
 
 def _window(c: Config) -> None:
@@ -67,7 +73,7 @@ def _window(c: Config) -> None:
         c.derived("window", c.count("sliding_window"), "sliding_window")
 
 
-def _geometry(c: Config, types: Words) -> list[tuple[int, int]]:
+def _geometry(c: Config, types: Words) -> Shapes:
     """Head width and KV heads of each layer: one pair for windowed layers, one for full ones, or stated by layer."""
     width, kv = c.count("head_dim"), c.count("num_key_value_heads")
     by_layer = c.opt("per_layer_config")
@@ -78,20 +84,21 @@ def _geometry(c: Config, types: Words) -> list[tuple[int, int]]:
         few = c.derived(
             "num_global_key_value_heads", None, "attention_k_eq_v is false: the stated number has no effect"
         )
-    return [(wide, few or kv) if t == "full_attention" else (width, kv) for t in types]
+    full, windowed = (wide, few or kv), (width, kv)
+    return tuple(full if t == "full_attention" else windowed for t in types)
 
 
-def _by_layer(stated: Any, n: int, width: int, kv: int) -> list[tuple[int, int]]:
+def _by_layer(stated: Any, n: int, width: int, kv: int) -> Shapes:
     found = [(width, kv)] * n
     for key, value in mapping("per_layer_config", stated).items():
-        if not str(key).isdecimal() or int(key) >= n:
+        if not key.isdecimal() or len(key) > MOST_DIGITS or int(key) >= n:
             raise bad_value("per_layer_config", key, f"a layer index below {n}")
         own = mapping("per_layer_config", value)
         pair = own.get("head_dim", width), own.get("num_key_value_heads", kv)
         if not all(type(x) is int and 0 < x <= MAX_COUNT for x in pair):
             raise bad_value("per_layer_config", own, "positive numbers under head_dim and num_key_value_heads")
         found[int(key)] = pair
-    return found
+    return tuple(found)
 
 
 def widths(c: Config) -> Words:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atlas.config import Config
-from atlas.layouts.common import Words, check, entries, n_layers
+from atlas.layouts.common import Words, among, entries, n_layers
 from atlas.refusal import contradiction
 
 NAMES = {"mamba": "linear_attention", "linear_attention": "linear_attention", "hybrid": "hybrid"}
@@ -16,7 +16,7 @@ def _listed(c: Config, n: int) -> list[str] | None:
     words = entries("layers_block_type", stated)
     if len(words) != n:
         raise contradiction(f"layers_block_type has {len(words)} entries for {n} layers")
-    check("layers_block_type", words, lambda w: isinstance(w, str) and w in NAMES, "one of " + ", ".join(NAMES))
+    among("layers_block_type", words, NAMES)
     return [NAMES[w] for w in words]
 
 
