@@ -44,7 +44,7 @@ def read_rotary(c: Config) -> Rotary:
 
 def _table(c: Config) -> tuple[Mapping[str, Any], str]:
     """The object that holds RoPE's settings; where it is one per layer type, that of full attention."""
-    c.read.update(("rope_parameters", "rope_scaling"))
+    c.read.update(("rope_parameters", "rope_scaling", "rope_theta"))
     for key in ("rope_parameters", "rope_scaling"):
         found = c.opt(key)
         if found not in (None, {}):

@@ -70,6 +70,30 @@ def test_drafting_weights_that_are_not_known_are_null(shared: Path) -> None:
     assert (mimo.n_mtp_layers, mimo.params_mtp) == (None, None)
 
 
+def test_three_drafting_layers_have_a_head_each() -> None:
+    """Step-3.5-Flash: three windowed dense layers with a head each make up the checkpoint that the Hub reports.
+
+    Each: queries, output and gate of 96 heads, keys and values of 8, norms, network 3 x 4096 x 11264,
+    projection and three norms,
+    a head of 128,896 x 4096.
+    """
+    layers = (["full_attention"] + ["sliding_attention"] * 3) * 12
+    config = {
+        "model_type": "step3p5",
+        "vocab_size": 128896,
+        "layer_types": layers,
+        "num_nextn_predict_layers": 3,
+        "sliding_window": 512,
+        "attention_other_setting": {"num_attention_heads": 96},
+        "moe_layers_enum": ",".join(str(i) for i in range(3, 45)),
+    }
+    attention = 4096 * (2 * 96 * 128 + 96 + 2 * 8 * 128) + 2 * 128
+    one = attention + 3 * 4096 * 11264 + 2 * 4096 + 2 * 4096 * 4096 + 3 * 4096 + 128_896 * 4096
+    found = derive(config).fingerprint
+    assert (found.n_mtp_layers, found.params_mtp) == (3, 3 * one)
+    assert (found.params_total or 0) + 3 * one == 199_384_301_376
+
+
 def test_drafting_layers_keep_and_cost_nothing(shared: Path) -> None:
     """Without its drafting layer a model has the same cache, the same FLOPs and the same number of layers."""
     with_it, without = (published(shared, "deepseek-ai--DeepSeek-V3", num_nextn_predict_layers=n) for n in (1, 0))

@@ -57,6 +57,8 @@ class Mtp(msgspec.Struct, frozen=True):
     layers: tuple[tuple[str, str], ...]  # words of mixer and feed-forward network, one pair per layer it is made of
     style: str = "eh_proj"
     copies: bool = False  # embedding and head of its own
+    own_head: bool = False  # a head of its own, but no embedding
+    most: int = 1  # layers that a published total confirms
     streams: bool = False  # a head of hyper-connections of its own
 
 

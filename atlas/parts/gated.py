@@ -37,7 +37,8 @@ def read_gated(v: View) -> Part:
     """
     d, word, mixer = v.count("hidden_size"), getattr(v, "part_word", ""), v.text("mixer")
     stated = word.partition(":")[2]
-    heads = int(stated) if stated else v.count("num_attention_heads")
+    own = v.opt_count("num_sliding_attention_heads") if mixer == "sliding_attention" else None
+    heads = int(stated) if stated else own or v.count("num_attention_heads")
     hd = head_dim(v, d, heads)
     base = gqa(
         Gqa(

@@ -28,7 +28,8 @@ class Fusing(NamedTuple):
 
     style: str  # eh_proj: one matrix over both states; e_h_proj: one for each
     d: int
-    copied_vocab: int = 0
+    copied_embedding: int = 0  # rows
+    copied_head: int = 0  # rows
     streams: int = 0
 
 
@@ -38,9 +39,10 @@ def fusing(s: Fusing) -> Part:
     halves = {"eh_proj": (s.d, 2 * s.d)} if s.style == "eh_proj" else {"e_proj": (s.d, s.d), "h_proj": (s.d, s.d)}
     made = [Tensor(f"{n}.weight", shape, MTP) for n, shape in halves.items()]
     made += [Tensor(f"{n}.weight", (s.d,), MTP, Role.VECTOR) for n in ("enorm", "hnorm", "shared_head.norm")]
-    if s.copied_vocab:
-        made.append(Tensor("embed_tokens.weight", (s.copied_vocab, s.d), MTP, Role.LOOKUP))
-        made.append(Tensor("shared_head.head.weight", (s.copied_vocab, s.d), MTP))
+    if s.copied_embedding:
+        made.append(Tensor("embed_tokens.weight", (s.copied_embedding, s.d), MTP, Role.LOOKUP))
+    if s.copied_head:
+        made.append(Tensor("shared_head.head.weight", (s.copied_head, s.d), MTP))
     if s.streams:
         made.append(Tensor("hc_head_fn", (s.streams, s.streams * s.d), MTP))
         made += [
@@ -61,8 +63,10 @@ def drafts(c: Config, make: Make) -> tuple[Run, ...]:
     n, rule = stated(c), c.rules.mtp
     if not n or rule is None or not known(c):
         return ()
-    copied = c.count("vocab_size") if rule.copies else 0
-    around = fusing(Fusing(rule.style, c.count("hidden_size"), copied, c.count("hc_mult") if rule.streams else 0))
+    rows = c.count("vocab_size")
+    embedding, head = rows if rule.copies else 0, rows if rule.copies or rule.own_head else 0
+    streams = c.count("hc_mult") if rule.streams else 0
+    around = fusing(Fusing(rule.style, c.count("hidden_size"), embedding, head, streams))
     inner = [make(*words) for words in rule.layers]
     parts = tuple(drafting(p) for each in inner for p in each.parts)
     return (Run(n, (layer((around, *parts)),), "mtp"),)
@@ -79,6 +83,6 @@ def stated(c: Config) -> int | None:
 
 
 def known(c: Config) -> bool:
-    """Whether their weights are known: none, or one layer of a kind that a published total confirms."""
-    n = stated(c)
-    return n == 0 or (n == 1 and c.rules.mtp is not None and c.opt("mtp_pattern") in PATTERNS)
+    """Whether their weights are known: none, or as many as a published total confirms."""
+    n, rule = stated(c), c.rules.mtp
+    return n == 0 or (n is not None and rule is not None and n <= rule.most and c.opt("mtp_pattern") in PATTERNS)
