@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from atlas.config import Config
 from atlas.layouts import (
+    bailing,
     blocks,
     by_layer,
     common,
@@ -73,6 +74,7 @@ FFN_LAYOUTS: dict[str, Layout] = {
     "dense_first": experts.dense_first,
     "sparse_step": experts.sparse_step,
     "interleaved_moe": experts.interleaved_moe,
+    "topk_listed": experts.topk_listed,
     "no_ffn": experts.no_ffn,
     "one_part": one_part,
     "blocks": blocks.ffns,
@@ -86,4 +88,4 @@ FFN_LAYOUTS |= listed.FFN_LAYOUTS | loops.FFN_LAYOUTS
 MIXER_LAYOUTS |= shared_caches.LAYOUTS | zamba.LAYOUTS | by_layer.LAYOUTS | inkling.LAYOUTS
 FFN_LAYOUTS |= shared_caches.FFN_LAYOUTS | by_layer.FFN_LAYOUTS | inkling.FFN_LAYOUTS
 MIXER_LAYOUTS |= stacks.MIXER_LAYOUTS
-FFN_LAYOUTS |= stacks.FFN_LAYOUTS
+FFN_LAYOUTS |= stacks.FFN_LAYOUTS | bailing.FFN_LAYOUTS

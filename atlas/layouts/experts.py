@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from atlas.config import Config
-from atlas.layouts.common import Words, n_layers
-from atlas.refusal import bad_value
+from atlas.layouts.common import Words, entries, n_layers
+from atlas.refusal import bad_value, contradiction
+
+MOST_EXPERTS = 100_000
 
 
 def dense_first(c: Config) -> Words:
@@ -38,6 +40,18 @@ def interleaved_moe(c: Config) -> Words:
     if not isinstance(layers, list):
         raise bad_value("moe_layers", layers, "a list of layer indices")
     return tuple("moe" if i in layers else "dense" for i in range(n))
+
+
+def topk_listed(c: Config) -> Words:
+    """Experts in every layer, each with its number of experts per token: one number for all, or a list (Hunyuan)."""
+    n, stated = n_layers(c), c.need("num_experts_per_tok")
+    each = [stated] * n if not isinstance(stated, list) else entries("num_experts_per_tok", stated)
+    if len(each) != n:
+        raise contradiction(f"num_experts_per_tok has {len(each)} entries for {n} layers")
+    for k in each:
+        if type(k) is not int or not 0 < k <= MOST_EXPERTS:
+            raise bad_value("num_experts_per_tok", k, "a number of experts")
+    return tuple(f"moe:{k}" for k in each)
 
 
 def no_ffn(c: Config) -> Words:
