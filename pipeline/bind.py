@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import total_ordering
 from typing import Any, NamedTuple
 
+from jinja2 import Undefined
 from markupsafe import Markup
 
 from pipeline.errors import Invalid
@@ -124,8 +125,12 @@ def said(form: Callable[..., str]) -> Callable[..., Markup]:
     """Make a template filter of a formatter: it takes a cell, and nothing that does not come from a query."""
 
     def apply(cell: object, *rest: object) -> Markup:
+        if isinstance(cell, Undefined):
+            str(cell)  # raises, naming what is not defined
         if not isinstance(cell, Cell):
-            raise Invalid(f"{form.__name__} was given {cell!r}, which is no value of a query")
+            raise Invalid(
+                f"{form.__name__} was given {'a null' if cell is None else repr(cell)}, which is no value of a query"
+            )
         return cell.printed(form(cell.value, *map(plain, rest)))
 
     return apply
@@ -135,6 +140,6 @@ def final(value: object) -> object:
     """What an expression may put on a page: finished text or a cell of text; never a bare number, and never nothing."""
     if isinstance(value, (Markup, str)):
         return value
-    if isinstance(value, Cell):
+    if isinstance(value, (Cell, Undefined)):
         return str(value)
     raise Invalid(f"the page prints {value!r}, which is no text: use a filter, or say what stands in its place")

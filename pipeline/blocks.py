@@ -6,7 +6,7 @@ Every table says which tier its evidence is of and which query it comes from. A 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -47,6 +47,13 @@ class Links(NamedTuple):
             raise Invalid(f"the page links to {slug}, which does not exist")
         return Markup(f"[{label}]({self.root}{slug}.md)")  # noqa: S704
 
+    def origin(self, value: Cell) -> str:
+        """Where a value comes from: a word of the vocabulary behind its coloured mark, or any other word as it is."""
+        from pipeline.charts import ORIGINS
+
+        mark = f"![]({self.root}charts/origin-{value.value}.svg) " if value.value in ORIGINS else ""
+        return mark + value.printed(prose.word(value.value))
+
     def model(self, repo: object) -> Markup:
         """A model's name, linked to its sheet where it has one."""
         if not isinstance(repo, Cell):
@@ -71,6 +78,8 @@ def cell(value: Cell | None, form: str, links: Links) -> str:
         return "—"
     if form == "model":
         return links.model(value)
+    if form == "origin":
+        return links.origin(value)
     return value.printed(prose.shown(value.value, form))
 
 
@@ -103,5 +112,3 @@ def caption(query: str, tier: int | None, note: str = "") -> str:
 def details(summary: str, body: str) -> Markup:
     """A part that is folded away until it is asked for."""
     return Markup(f"<details>\n<summary>{summary}</summary>\n\n{body.strip()}\n\n</details>")  # noqa: S704
-
-

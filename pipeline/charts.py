@@ -22,14 +22,15 @@ WIDTH = 480
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 INK, MUTED, GRID, PAPER = "#1f2328", "#59636e", "#d1d9e0", "#ffffff"
 DARK = {INK: "#f0f6fc", MUTED: "#9198a1", GRID: "#3d444d", PAPER: "#0d1117"}
-SERIES = ("#0b62a4", "#c2410c", "#0f7b5f", "#8f4a9c", "#9a6700", "#57606a", "#b3246b", "#2b8a9e")
-DARK_SERIES = ("#58a6ff", "#ff9a5c", "#3fcf9f", "#d2a8ff", "#e3b341", "#adb5bd", "#ff7eb6", "#7fdbe8")
+# The first six were searched for the largest distance as seen with normal, protanopic and deuteranopic eyes.
+SERIES = ("#0b62a4", "#c2410c", "#4a0d3f", "#cc6674", "#4616ca", "#651515", "#57606a", "#2b8a9e")
+DARK_SERIES = ("#58a6ff", "#ff9a5c", "#63eee4", "#b12582", "#a219e6", "#c22929", "#8b949e", "#e3d26f")
 DASHES = ((1, 0), (6, 3), (2, 2), (8, 2, 2, 2), (4, 2), (1, 3), (10, 3), (3, 1))
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
 MIXER_COLOURS = {
-    "full_attention": SERIES[0], "sliding_attention": SERIES[1], "chunked_attention": SERIES[4], "sparse_attention": SERIES[3],
-    "compressed_attention": SERIES[6], "cross_attention": SERIES[5], "linear_attention": SERIES[2], "ssm": SERIES[7],
-    "conv": SERIES[5], "none": GRID,
+    "full_attention": SERIES[0], "sliding_attention": SERIES[1], "chunked_attention": SERIES[5], "sparse_attention": SERIES[2],
+    "compressed_attention": SERIES[7], "cross_attention": SERIES[6], "linear_attention": SERIES[3], "ssm": SERIES[3],
+    "conv": SERIES[4], "none": GRID,
 }  # fmt: skip
 LABEL = 13
 VERSION = "6.4"
@@ -51,7 +52,7 @@ def svg(chart: alt.TopLevelMixin, title: str) -> str:
 
     drawn = vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=VERSION)
     head, _, body = drawn.partition(">")
-    return f"{head} role=\"img\"><title>{escape(terminal(title))}</title>{_theme()}{body}\n"
+    return f'{head} role="img"><title>{escape(terminal(title))}</title>{_theme()}{body}\n'
 
 
 def _theme() -> str:
@@ -61,14 +62,16 @@ def _theme() -> str:
     return f"<style>@media (prefers-color-scheme:dark){{{rules}}}</style>"
 
 
-def _finished(chart: Any, height: int, left: int, *, bottom: int = 48, top: int = 16, right: int = 20, legend: int = 0) -> Any:
+def _finished(
+    chart: Any, height: int, left: int, *, bottom: int = 48, top: int = 16, right: int = 20, legend: int = 0
+) -> Any:
     """Sizes and styles all charts share. `height` is the plot's own; a legend of that many entries stands below the axis."""
     axis = {"labelFont": FONT, "titleFont": FONT, "labelFontSize": LABEL, "titleFontSize": LABEL, "labelColor": INK}
     return (
         chart.properties(
             width=WIDTH - left - right,
             height=height,
-            padding={"left": left, "right": right, "top": top, "bottom": bottom + 22 * legend + (12 if legend else 0)},
+            padding={"left": left, "right": right, "top": top, "bottom": bottom + 19 * legend + (8 if legend else 0)},
             autosize={"type": "none"},
             background=PAPER,
         )
@@ -112,8 +115,12 @@ def share_bars(rows: Rows, *, label: str, value: str, title: str) -> str:
     longest = max(r[value] for r in rows)
     x = alt.X(f"{value}:Q", axis=None, scale=alt.Scale(domain=[0, longest * 1.2]))
     bars = base.mark_bar(color=SERIES[0], height=18).encode(x=x)
-    texts = base.mark_text(align="left", dx=6).encode(x=x, text=alt.Text("shown:N")).transform_calculate(
-        shown=f"datum['{value}'] < 0.0005 ? '<0.1 %' : format(datum['{value}'] * 100, '.1f') + ' %'"
+    texts = (
+        base.mark_text(align="left", dx=6)
+        .encode(x=x, text=alt.Text("shown:N"))
+        .transform_calculate(
+            shown=f"datum['{value}'] < 0.0005 ? '<0.1 %' : format(datum['{value}'] * 100, '.1f') + ' %'"
+        )
     )
     return svg(_finished(bars + texts, 28 * len(names), 170, bottom=8, top=8), title)
 
@@ -121,8 +128,13 @@ def share_bars(rows: Rows, *, label: str, value: str, title: str) -> str:
 def layer_strip(rows: Rows, *, index: str, mixer: str, ffn: str, title: str) -> str:
     """A cell per layer: the upper row is how it mixes tokens, the lower its feed-forward network."""
     alt = _altair()
-    cells = [{"index": r[index], "row": "mixer", "kind": r[mixer].replace("_", " ")} for r in rows]
-    cells += [{"index": r[index], "row": "FFN", "kind": "no FFN" if r[ffn] == "none" else f"{_FFN[r[ffn]]} FFN"} for r in rows]
+    cells = [
+        {"index": r[index], "row": "mixer", "kind": "no mixer" if r[mixer] == "none" else r[mixer].replace("_", " ")}
+        for r in rows
+    ]
+    cells += [
+        {"index": r[index], "row": "FFN", "kind": "no FFN" if r[ffn] == "none" else f"{_FFN[r[ffn]]} FFN"} for r in rows
+    ]
     kinds = list(dict.fromkeys(c["kind"] for c in cells))
     colours = [_strip_colour(k) for k in kinds]
     chart = alt.Chart(alt.Data(values=cells)).mark_rect(stroke=PAPER, strokeWidth=1).encode(
@@ -137,7 +149,7 @@ _FFN = {"dense": "dense", "moe": "MoE"}
 
 
 def _strip_colour(kind: str) -> str:
-    ffn = {"dense FFN": SERIES[5], "MoE FFN": SERIES[3], "no FFN": GRID}
+    ffn = {"no mixer": GRID, "dense FFN": SERIES[6], "MoE FFN": SERIES[2], "no FFN": GRID}
     return ffn.get(kind) or MIXER_COLOURS[kind.replace(" ", "_")]
 
 
@@ -155,7 +167,9 @@ def curves(rows: Rows, *, x: str, y: str, series: str, bend: str, title: str, x_
         y=alt.Y(f"{y}:Q", scale=alt.Scale(type="log", base=2, nice=False), title=y_title, axis=alt.Axis(labelExpr=_BINARY, values=_powers(rows, y))),
         color=alt.Color(f"{series}:N", scale=_scale(names, SERIES), legend=alt.Legend(symbolType="stroke", symbolStrokeWidth=3)),
     )  # fmt: skip
-    lines = base.mark_line(strokeWidth=2.5).encode(strokeDash=alt.StrokeDash(f"{series}:N", scale=_scale(names, [list(d) for d in DASHES])))
+    lines = base.mark_line(strokeWidth=2.5).encode(
+        strokeDash=alt.StrokeDash(f"{series}:N", scale=_scale(names, [list(d) for d in DASHES]))
+    )
     bends = base.mark_point(filled=True, size=70, opacity=1).transform_filter(f"datum['{bend}']")
     return svg(_finished(lines + bends, 260, 76, legend=len(names)), title)
 
@@ -193,11 +207,15 @@ def years(rows: Rows, *, year: str, value: str, series: str, title: str, y_title
     alt = _altair()
     names = _named(rows, series)
     ordered = [{**r, "order": names.index(_label(r[series]))} for r in rows]
-    chart = alt.Chart(_data(ordered, series)).mark_bar(stroke=PAPER, strokeWidth=1).encode(
-        x=alt.X(f"{year}:O", title=None, axis=alt.Axis(labelAngle=0, ticks=False)),
-        y=alt.Y(f"{value}:Q", title=y_title, axis=alt.Axis(tickMinStep=1, tickCount=5)),
-        color=alt.Color(f"{series}:N", scale=_scale(names, SERIES), legend=alt.Legend()),
-        order=alt.Order("order:Q"),
+    chart = (
+        alt.Chart(_data(ordered, series))
+        .mark_bar(stroke=PAPER, strokeWidth=1)
+        .encode(
+            x=alt.X(f"{year}:O", title=None, axis=alt.Axis(labelAngle=0, ticks=False)),
+            y=alt.Y(f"{value}:Q", title=y_title, axis=alt.Axis(tickMinStep=1, tickCount=5)),
+            color=alt.Color(f"{series}:N", scale=_scale(names, SERIES), legend=alt.Legend()),
+            order=alt.Order("order:Q"),
+        )
     )
     return svg(_finished(chart, 200, 56, bottom=28, legend=len(names)), title)
 
@@ -211,26 +229,45 @@ def scatter(rows: Rows, *, x: str, y: str, series: str, label: str, title: str, 
         x=alt.X(f"{x}:Q", scale=alt.Scale(type="log", nice=True), title=x_title, axis=alt.Axis(format="~s", labelExpr=_GIGA, tickCount=5)),
         y=alt.Y(f"{y}:Q", scale=alt.Scale(type="log", base=2, nice=False), title=y_title, axis=alt.Axis(labelExpr=_BINARY, values=_powers(rows, y))),
     )  # fmt: skip
-    points = base.mark_point(filled=True, size=48, opacity=0.75).encode(
+    points = base.mark_point(filled=True, size=48, opacity=0.9).encode(
         color=alt.Color(f"{series}:N", scale=_scale(names, SERIES), legend=alt.Legend()),
         shape=alt.Shape(f"{series}:N", scale=_scale(names, SHAPES)),
     )
+    rings = base.mark_point(size=120, color=INK, strokeWidth=1.5, opacity=1).transform_filter("datum.place != ''")
     texts = [
-        base.mark_text(align=align, dx=dx, dy=dy).encode(text=f"{label}:N").transform_filter(f"datum.place == '{align}{dy}'")
-        for align, dx in (("left", 6), ("right", -6)) for dy in (-9, 12)
+        base.mark_text(align=align, dx=dx, dy=dy, **halo).encode(text=f"{label}:N").transform_filter(f"datum.place == '{align}{dy}'")
+        for halo in ({"stroke": PAPER, "strokeWidth": 4}, {}) for align, dx in (("left", 7), ("right", -7)) for dy in (-11, 14)
     ]  # fmt: skip
-    return svg(_finished(alt.layer(points, *texts), 280, 76, legend=len(names)), title)
+    return svg(_finished(alt.layer(points, rings, *texts), 280, 76, legend=len(names)), title)
 
 
 def _beside(rows: Rows, x: str, label: str) -> list[dict[str, Any]]:
     """Rows with the place of their label: on the side that has room, and above or below by turns, so that neighbours do not meet."""
     middle = (min(r[x] for r in rows) * max(r[x] for r in rows)) ** 0.5
     named = sorted((r for r in rows if r[label] is not None), key=lambda r: r[x])
-    places = {id(r): f"{'left' if r[x] < middle else 'right'}{(-9, 12)[n % 2]}" for n, r in enumerate(named)}
+    places = {id(r): f"{'left' if r[x] < middle else 'right'}{(-11, 14)[n % 2]}" for n, r in enumerate(named)}
     return [{**r, label: shorten(terminal(str(r[label] or "")), 24), "place": places.get(id(r), "")} for r in rows]
 
 
 _GIGA = "replace(replace(datum.label, 'G', 'B'), 'k', 'K')"
+
+ORIGINS = {
+    "explicit": SERIES[0], "alias": SERIES[7], "class_default": SERIES[3], "family_rule": SERIES[2], "derived": SERIES[1],
+    "correction": SERIES[5], "header": SERIES[4], "reported": SERIES[6], "no_effect": GRID, "unread": PAPER,
+}  # fmt: skip
+"""Colours of where a value comes from; the last two are of keys that nothing reads."""
+
+
+def origin_marks() -> dict[str, str]:
+    """A small square per origin, by file name, to stand before the word."""
+    return {
+        f"origin-{origin}.svg": (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="12" height="12" viewBox="0 0 12 12">{_theme()}'
+            f'<rect x="1" y="1" width="10" height="10" rx="2" fill="{colour}" stroke="{INK if colour == PAPER else colour}"/></svg>\n'
+        )
+        for origin, colour in ORIGINS.items()
+    }
+
 
 KINDS: dict[str, Callable[..., str]] = {f.__name__: f for f in (share_bars, layer_strip, curves, grid, years, scatter)}
 """The kinds of chart by name, as a template asks for them."""

@@ -35,18 +35,22 @@ class Counterfactual(NamedTuple):
 
 
 def _short(value: object) -> str:
-    if isinstance(value, list) and len(set(value)) == 1:
+    if isinstance(value, list) and len(value) > 1 and len(set(value)) == 1:
         return f"[{json.dumps(value[0])}] x {len(value)}"
     return json.dumps(value)
 
 
 def made(raw: str, change: str) -> Counterfactual:
-    """Derive a config with a change of `CHANGES`; raises `Invalid` where the result is refused."""
+    """Derive a config with a change of `CHANGES`; raises `Invalid` where the result is refused, or no other design."""
     config: Raw = json.loads(raw)
+    design = derive(config).fingerprint.design_id
     inner = config.get("text_config", config)
     changes = CHANGES[change](inner)
     inner |= changes
-    return Counterfactual(_derived(config, change), changes)
+    derived = _derived(config, change)
+    if derived.fingerprint.design_id == design:
+        raise Invalid(f"{change} changes nothing of this config")
+    return Counterfactual(derived, changes)
 
 
 def toy(config: Mapping[str, Any]) -> Counterfactual:

@@ -10,7 +10,14 @@ from pipeline.text import markdown
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_WORDS = {"silu": "SiLU", "rmsnorm": "RMSNorm", "layernorm": "LayerNorm", "rope": "RoPE", "nope": "no position", "moe": "MoE"}
+_WORDS = {
+    "silu": "SiLU",
+    "rmsnorm": "RMSNorm",
+    "layernorm": "LayerNorm",
+    "rope": "RoPE",
+    "nope": "no position",
+    "moe": "MoE",
+}
 _CAPITALS = ("mha", "gqa", "mqa", "mla", "ssm")
 
 
@@ -102,7 +109,7 @@ def pct(share: float) -> str:
 
 def ratio(n: float) -> str:
     """How many times as much."""
-    return f"{trimmed(n, 0 if n >= 20 else 1)}×"
+    return f"{trimmed(n, 0 if n >= 20 else 1 if n >= 1 else 2)}×"
 
 
 def power(n: float) -> str:

@@ -30,7 +30,9 @@ class Snapshot:
     def __init__(self, con: duckdb.DuckDBPyConnection, exemplars: tuple[str, ...]) -> None:
         self._con = con
         self.exemplars = exemplars
-        whole = con.execute("SELECT snapshot_id, source, code_version, schema_version FROM snapshot WHERE name = ?", [WHOLE]).fetchall()
+        whole = con.execute(
+            "SELECT snapshot_id, source, code_version, schema_version FROM snapshot WHERE name = ?", [WHOLE]
+        ).fetchall()
         if len(whole) != 1:
             raise Corrupt("the snapshot has no manifest: it is not complete")
         self._whole = whole[0]
@@ -54,7 +56,9 @@ class Snapshot:
     def require(self, page: Page) -> None:
         """Raise `Invalid` where a model or a counterfactual of the page is missing or refused."""
         for repo in page.models:
-            found = self._con.execute("SELECT verdict, refusal_kind, refusal_reason FROM fingerprints WHERE repo_id = ?", [repo]).fetchall()
+            found = self._con.execute(
+                "SELECT verdict, refusal_kind, refusal_reason FROM fingerprints WHERE repo_id = ?", [repo]
+            ).fetchall()
             if not found:
                 raise Invalid(f"{repo} is not in snapshot {self.id}")
             if found[0][0] == "refused":
@@ -112,7 +116,12 @@ def _states(made: Counterfactual) -> Iterator[tuple[Any, ...]]:
 @contextmanager
 def opened(path: Path, pages: list[Page]) -> Iterator[Snapshot]:
     """Open a snapshot for the pages; one thread, so that sums of fractions come out the same every time."""
-    config = {"threads": 1, "temp_directory": "", "autoinstall_known_extensions": False, "autoload_known_extensions": False}
+    config = {
+        "threads": 1,
+        "temp_directory": "",
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+    }
     with duckdb.connect(config=config) as con:
         con.execute(f"ATTACH {quoted(str(path))} AS atlas (READ_ONLY)")
         con.execute("USE atlas")

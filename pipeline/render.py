@@ -87,7 +87,11 @@ def check(home: Path, snapshot_path: Path) -> tuple[Report, list[str]]:
 
 def _existing(place: Path) -> frozenset[str]:
     """Pages that have a version from before, by slug."""
-    return frozenset(str(p.relative_to(place).with_suffix("")) for p in place.rglob("*.md")) if place.is_dir() else frozenset()
+    return (
+        frozenset(str(p.relative_to(place).with_suffix("")) for p in place.rglob("*.md"))
+        if place.is_dir()
+        else frozenset()
+    )
 
 
 def _differs(path: Path, text: str) -> bool:
@@ -139,7 +143,7 @@ class Guide:
                 built.append(self._one(each, known))
             except Exception as error:  # noqa: BLE001 - whatever is wrong with one page, the others are built
                 failed.append(Failed(each.slug, _reason(error)))
-        return Report(self.snapshot.id, tuple(built), tuple(failed))
+        return Report(self.snapshot.id, (*built, marks()), tuple(failed))
 
     def _all(self) -> Iterator[Page]:
         yield from self.pages
@@ -158,6 +162,13 @@ class Guide:
         return Built(source.slug, {f"{source.slug}.md": text, **drawing.charts}, tuple(drawing.traces))
 
 
+def marks() -> Built:
+    """The marks of origins, which all pages share."""
+    from pipeline import charts
+
+    return Built("marks of origins", {f"{CHARTS}/{name}": text for name, text in charts.origin_marks().items()}, ())
+
+
 def _reason(error: Exception) -> str:
     """What is wrong with a page; an error that is no sentence of ours keeps its name."""
     return str(error) if isinstance(error, AtlasError) else f"{type(error).__name__}: {error}"
@@ -173,7 +184,7 @@ def environment(place: Path) -> SandboxedEnvironment:
     """The template language: sandboxed, strict about names, with unit filters, and no way to print what no query gave."""
     made = SandboxedEnvironment(
         loader=FileSystemLoader(place), undefined=StrictUndefined, finalize=bind.final, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701 - the output is Markdown; cells escape themselves
+        autoescape=False,
     )  # fmt: skip
     plain = {name: made.filters[name] for name in ("join", "replace", "length", "first", "last", "list")}
     made.filters = plain | {name: bind.said(form) for name, form in prose.FILTERS.items()} | {"listed": prose.listed}
@@ -212,11 +223,20 @@ class Drawing:
             "glossary": [g for g in _glossary(guide) if g["slug"] in self.links.pages],
         }
 
-    def _table(self, rows: list[Row], columns: list[tuple[str, str, str]], tier: int | None = None, note: str = "") -> str:
+    def _table(
+        self, rows: list[Row], columns: list[tuple[str, str, str]], tier: int | None = None, note: str = ""
+    ) -> str:
         return table(rows, columns, self.links, tier=tier, note=note)
 
     def _chart(
-        self, name: str, kind: str, rows: list[Row], columns: list[tuple[str, str, str]], alt: str, tier: int | None = None, **roles: str
+        self,
+        name: str,
+        kind: str,
+        rows: list[Row],
+        columns: list[tuple[str, str, str]],
+        alt: str,
+        tier: int | None = None,
+        **roles: str,
     ) -> str:
         """Draw a chart into a file beside the page; give the image and, folded, its data."""
         from pipeline import charts

@@ -19,7 +19,7 @@ _INVISIBLE = re.compile(
     "]"
 )
 _MARKDOWN = re.compile(r"[\\`*_{}\[\]|~$]")
-_BLOCK_START = re.compile(r"^(\s*)([-+#=:]|\d{1,9}(?=[.)]))")
+_BLOCK_START = re.compile(r"^(\s*)([-+#=:]|\d{1,9}(?=[.)](?:\s|$)))")
 _AUTOLINK = re.compile(r"(?i)(?<=https)://|(?<=http)://|(?<=ftp)://|(?<=mailto):|(?<=xmpp):|(?<=www)\.|@")
 _FORMULA = ("=", "+", "-", "@")
 _ESCAPED_IN_JSON = re.compile("[\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from pipeline.render import Report
 
 Trace = Annotated[
-    bool, typer.Option("--trace", help="Print every value the pages show, with page, query, row, column and the value itself.")
+    bool,
+    typer.Option(
+        "--trace", help="Print every value the pages show, with page, query, row, column and the value itself."
+    ),
 ]
 
 
@@ -24,7 +27,9 @@ def build(*, snapshot: Snapshot = None, home: Home = Path()) -> None:
 
     entry, path = shelf.locate(home, snapshot)
     report = render.build(home, path)
-    typer.echo(f"guide of snapshot {entry.id}: {len(report.built)} pages, {len(report.changed)} files changed", err=True)
+    typer.echo(
+        f"guide of snapshot {entry.id}: {len(report.built)} pages, {len(report.changed)} files changed", err=True
+    )
     if report.failed:
         raise Invalid("\n".join(f"page {f.slug} cannot be built: {f.reason}" for f in report.failed))
 
@@ -49,7 +54,9 @@ def _print(report: Report) -> None:
 
     for page in report.built:
         for t in page.traces:
-            typer.echo(f"{page.slug}\t{terminal(t.printed)}\t{t.query}[{t.row}].{t.column}\t{terminal(str(t.value))}\t{report.snapshot}")
+            typer.echo(
+                f"{page.slug}\t{terminal(t.printed)}\t{t.query}[{t.row}].{t.column}\t{terminal(str(t.value))}\t{report.snapshot}"
+            )
 
 
 actions = (build, check)

@@ -1,0 +1,85 @@
+"""Snapshots and pages for the tests of the guide: the catalogue's snapshot, built once, and readers of generated Markdown."""
+
+from __future__ import annotations
+
+import atexit
+import datetime as dt
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from pipeline import catalogue, derive, render, snapshot
+from pipeline.render import Report
+
+Table = list[dict[str, str]]
+
+
+@cache
+def home() -> Path:
+    """A home with the snapshot of the catalogue."""
+    place = Path(tempfile.mkdtemp(prefix="atlas-guide-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    reported = {
+        (e.repo, str(f.fact), f.citation): {"value": str(f.value), "unit": f.unit}
+        for e in catalogue.load()
+        for f in e.reported
+    }
+    rows = [{"repo_id": repo, "fact": fact, "citation": cited} | row for (repo, fact, cited), row in reported.items()]
+    publish(place, {e.repo: e.raw for e in catalogue.load()}, reported=rows)
+    return place
+
+
+def publish(place: Path, configs: Mapping[str, bytes], reported: Sequence[Mapping[str, str]] = ()) -> Path:
+    """Publish a snapshot of these configs under a home; return its file."""
+    day = dt.date(2026, 11, 29)
+    found = [derive.Input(repo, raw, "catalogue", day) for repo, raw in configs.items()]
+    tables = derive.tables(found, extra={"reported": reported})
+    return snapshot.publish(place, tables, day=day, source="catalogue", listed=len(found), code_version="0.1.0").path
+
+
+def snapshot_file() -> Path:
+    """The file of the catalogue's snapshot."""
+    (path,) = (home() / "snapshots").glob("*.duckdb")
+    return path
+
+
+@cache
+def built() -> Report:
+    """The guide of the catalogue, built in memory."""
+    return render.rendered(snapshot_file())
+
+
+def text(slug: str) -> str:
+    """One generated page."""
+    return built().files[f"{slug}.md"]
+
+
+def tables(markdown: str) -> list[Table]:
+    """The tables of a page: each a list of rows, each row by heading; links and escapes are taken off."""
+    found: list[Table] = []
+    for block in re.findall(r"(?:^\|.*\|\n)+", markdown, re.MULTILINE):
+        lines = [[_bare(cell) for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in block.splitlines()]
+        head, _, *rows = lines
+        found.append([dict(zip(head, row, strict=True)) for row in rows])
+    return found
+
+
+def _bare(cell: str) -> str:
+    unlinked = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", cell.strip())
+    return re.sub(r"\\(.)", r"\1", unlinked).strip("`")
+
+
+def table(slug: str, *headings: str) -> Table:
+    """The first table of a page that has all these headings."""
+    for each in tables(text(slug)):
+        if each and set(headings) <= set(each[0]):
+            return each
+    raise AssertionError(f"{slug} has no table with {headings}")
+
+
+def column(rows: Table, key: str, value: str) -> dict[str, str]:
+    """A table as a dict from one column to another."""
+    return {row[key]: row[value] for row in rows}

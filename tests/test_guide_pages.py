@@ -1,0 +1,271 @@
+"""The guide as built from the catalogue: the figures of the seeds are on it, its links resolve, and its form holds."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+
+import guide
+import pytest
+from markdown_it import MarkdownIt
+
+from pipeline import page, render
+
+MODULES = (
+    "00-orientation",
+    "01-dense-baseline",
+    "03-gqa-and-mqa",
+    "04-mla",
+    "07-mixture-of-experts",
+    "13-frontier-case-studies",
+    "14-reading-a-config",
+)
+SIX = ("Llama-3.1-405B", "DeepSeek-V3", "Qwen3-235B-A22B", "gpt-oss-120b", "Kimi-K2-Instruct", "gemma-3-27b-it")
+
+
+def pages() -> dict[str, str]:
+    """Every Markdown file of the guide."""
+    return {path: text for path, text in guide.built().files.items() if path.endswith(".md")}
+
+
+def test_every_page_is_built_from_the_catalogue() -> None:
+    """No exemplar of a page is missing or refused."""
+    assert guide.built().failed == ()
+    assert {f"{m}.md" for m in MODULES} | {"README.md", "glossary.md", "data-dictionary.md"} <= set(pages())
+
+
+def test_two_builds_are_the_same_bytes() -> None:
+    """Nothing of the clock, the order of a hash or a thread gets into a file."""
+    assert render.rendered(guide.snapshot_file()).files == guide.built().files
+
+
+def test_the_dense_baseline_has_the_figures_of_its_seed() -> None:
+    """Seed 000: 70 % FFN, 17 % attention, 131,072 B per token, 16 GiB at 128K; the guide's list: 8,030,261,248 and 70.2 / 16.7 / 13.1 %."""
+    text = guide.text("01-dense-baseline")
+    for said in ("8,030,261,248", "**70.2 %**", "**16.7 %**", "**13.1 %**", "**131,072 B**", "**16 GiB**"):
+        assert said in text
+    record = guide.column(guide.table("01-dense-baseline", "Fact", "Value"), "Fact", "Value")
+    assert (record["query heads"], record["key and value heads"], record["layers"]) == ("32", "8", "32")
+
+
+def test_the_textbook_decoder_has_the_figures_of_its_seed() -> None:
+    """Seed 002: d 4096, 32 layers, 50k words, d_ff 4d: 6.9B; FFN 63 %, attention 31 %, 3 % and 3 %; 12 L d^2 = 6.4B."""
+    said = "Of its 6.9B weights, 62.7 % are FFN, 31.3 % attention, 3.0 % embedding and 3.0 % unembedding."
+    assert said in guide.text("01-dense-baseline")
+    assert "6.4B in all layers" in guide.text("01-dense-baseline")
+
+
+def test_toy_caches_are_those_of_the_seeds() -> None:
+    """Seed 003: 4 GiB, 1 GiB, 128 MiB at 8,192 tokens, FFN 135.3M a layer; seed 004: 67.5, 22.5, 7.5 KiB, attention 884,736 with three KV heads."""
+    rows = guide.table("03-gqa-and-mqa", "Config", "Held")
+    assert [r["Held"] for r in rows[:3]] == ["4 GiB", "1 GiB", "128 MiB"]
+    assert {r["FFN weights a layer"] for r in rows[:3]} == {"135,266,304"}
+    assert [r["Cache per token"] for r in rows[3:]] == ["67.5 KiB", "22.5 KiB", "7.5 KiB"]
+    assert [r["Attention weights a layer"] for r in rows if r["Config"] == "576 wide, GQA"] == ["884,736"]
+
+
+def test_mha_counterfactuals_multiply_the_cache_by_the_group() -> None:
+    """Llama-3.1-8B has groups of 4, Qwen3-235B of 16: as MHA 4 x 128 KiB = 512 KiB and 16 x 188 KiB = 3,008 KiB."""
+    rows = guide.table("03-gqa-and-mqa", "Model", "Form", "Against published")
+    found = {(r["Model"], r["Form"]): (r["Cache per token"], r["Against published"]) for r in rows}
+    assert found["Llama-3.1-8B", "as MHA"] == ("512 KiB", "4×")
+    assert found["Qwen3-235B-A22B", "as MHA"] == ("3,008 KiB", "16×")
+
+
+def test_the_latent_is_worked_out() -> None:
+    """(512 + 64) x 61 x 2 = 70,272 B; as 8 KV heads of 128: 2 x 8 x 128 x 61 x 2 = 249,856 B = 244 KiB, 3.6 times."""
+    text = guide.text("04-mla")
+    assert "(512 latent + 64 rotary) elements × 61 layers × 2 bytes = **70,272 B** = 68.6 KiB per token" in text
+    rows = guide.table("04-mla", "Model", "Form", "Against published")
+    gqa = next(r for r in rows if (r["Model"], r["Form"]) == ("DeepSeek-V3", "GQA-8"))
+    assert (gqa["Cache per token"], gqa["Against published"]) == ("244 KiB", "3.6×")
+    kept = next(r for r in rows if r["Form"].startswith("MLA, keys and values") and r["Model"] == "DeepSeek-V3")
+    assert kept["Cache per token"] == "4,880 KiB"  # 128 heads x (192 + 128) x 61 layers x 2 bytes = 4,997,120
+
+
+def test_the_expert_toy_has_the_figures_of_its_seed() -> None:
+    """Seed 004: 288.8M on the path of a token, 1,874.3M resident, 6.49 times; without norms and router."""
+    text = guide.text("07-mixture-of-experts")
+    assert "**288.8M** on a token's path and **1,874.3M** resident, 6.5× as many" in text
+
+
+def test_experts_are_counted_as_published() -> None:
+    """Mixtral 8x7B: 46.7B and 12.9B (its paper: 47B and 13B); DeepSeek-V3 671.0B and 37.6B."""
+    rows = {r["Model"]: r for r in guide.table("07-mixture-of-experts", "Model", "Total", "Active", "Resident at bf16")}
+    assert (rows["Mixtral-8x7B-v0.1"]["Total"], rows["Mixtral-8x7B-v0.1"]["Active"]) == ("46.7B", "12.9B")
+    assert (rows["DeepSeek-V3"]["Total"], rows["DeepSeek-V3"]["Active"]) == ("671.0B", "37.6B")
+
+
+def test_the_six_caches_are_those_of_the_seed() -> None:
+    """Seed 001, output of its script."""
+    rows = guide.table("13-frontier-case-studies", "Model", "Per token, windows full")
+    found = {r["Model"]: (r["Per token, windows full"], r["At 128K tokens"]) for r in rows}
+    assert found == {
+        "Llama-3.1-405B": ("504 KiB", "63.0 GiB"), "DeepSeek-V3": ("68.6 KiB", "8.6 GiB"), "Qwen3-235B-A22B": ("188 KiB", "23.5 GiB"),
+        "gpt-oss-120b": ("36 KiB", "4.5 GiB"), "Kimi-K2-Instruct": ("68.6 KiB", "8.6 GiB"), "gemma-3-27b-it": ("80 KiB", "10.4 GiB"),
+    }  # fmt: skip
+    assert "were every layer global, **62 GiB**" in guide.text("13-frontier-case-studies")
+
+
+def test_training_and_inference_compute_are_those_of_the_seed() -> None:
+    """Seed 001: 6ND and 2N of the reported N; beside it ours, by params_active (Kimi K2 3.06e24; 812, 75, 44, 11 GFLOPs)."""
+    rows = {r["Model"]: r for r in guide.table("13-frontier-case-studies", "Model", "C reported N")}
+    assert [rows[m]["C reported N"] for m in SIX] == [
+        "3.8 × 10²⁵",
+        "3.3 × 10²⁴",
+        "4.8 × 10²⁴",
+        "—",
+        "3.0 × 10²⁴",
+        "2.3 × 10²⁴",
+    ]
+    assert [rows[m]["2N reported"] for m in SIX[:4]] == ["810 GFLOPs", "74 GFLOPs", "44 GFLOPs", "10 GFLOPs"]
+    assert [rows[m]["2N ours"] for m in SIX[:4]] == ["812 GFLOPs", "75 GFLOPs", "44 GFLOPs", "11 GFLOPs"]
+    assert rows["Kimi-K2-Instruct"]["C ours"] == "3.06 × 10²⁴"
+
+
+def test_the_comparison_is_that_of_the_seed() -> None:
+    """Seed 001, comparison table, where configs state it."""
+    rows = {r[""]: r for r in guide.table("13-frontier-case-studies", "", "Llama-3.1-405B", "Tier")}
+    expected = {
+        "type": ("dense", "MoE", "MoE", "MoE", "MoE", "dense"),
+        "layers": ("126", "61", "94", "36", "61", "62"),
+        "d_model": ("16,384", "7,168", "4,096", "2,880", "7,168", "5,376"),
+        "query heads / KV heads": ("128 / 8", "128 / latent", "64 / 4", "64 / 8", "64 / latent", "32 / 16"),
+        "head size": ("128", "128 + 64 rotary", "128", "64", "128 + 64 rotary", "128"),
+        "expert width": ("—", "2,048", "1,536", "2,880", "2,048", "—"),
+        "experts": (
+            "—",
+            "256 + 1 shared, top-8",
+            "128, none shared, top-8",
+            "128, none shared, top-4",
+            "384 + 1 shared, top-8",
+            "—",
+        ),
+        "dense FFN width": ("53,248", "18,432 (first 3)", "—", "—", "18,432 (first 1)", "21,504"),
+        "training tokens": ("15.6T", "14.8T", "36T", "—", "15.5T", "14T"),
+        "total / active, reported": (
+            "405B / 405B",
+            "671B / 37B",
+            "235B / 22B",
+            "117B / 5.1B",
+            "1040B / 32B",
+            "27B / 27B",
+        ),
+        "RoPE base": ("500,000", "10,000", "1,000,000", "150,000", "50,000", "1,000,000"),
+    }
+    assert {fact: tuple(rows[fact][m] for m in SIX) for fact in expected} == expected
+    assert rows["global / windowed layers"]["gemma-3-27b-it"] == "10 / 52 (window 1,024)"
+    assert rows["global / windowed layers"]["gpt-oss-120b"] == "18 / 18 (window 128)"
+
+
+def test_parameter_counts_are_rebuilt_as_in_the_seed() -> None:
+    """Seed 001: 570.4M, 2,617.2M, 401.6B, 4.2B, 405.8B; 71.3M, 18.9M, 2,415.9M / 151.0M, 0.5M, 233.8B / 20.9B, 1.2B, 235.1B / 22.2B."""
+    llama, qwen = (t for t in guide.tables(guide.text("13-frontier-case-studies")) if "Calculation" in t[0])
+    assert [r["In short"] for r in llama][:5] == ["570.4M", "2,617.2M", "401.6B", "4.2B", "405.8B"]
+    assert [r["Component"] for r in qwen][:3] == ["attention per layer", "one expert", "experts per layer"]
+    text = guide.text("13-frontier-case-studies")
+    for stored, active in (
+        ("71.3M", "71.3M"),
+        ("2,415.9M", "151.0M"),
+        ("233.8B", "20.9B"),
+        ("1.2B", "1.2B"),
+        ("235.1B", "22.2B"),
+    ):
+        assert re.search(rf"\| {re.escape(stored)} \| [\d,]+ \| {re.escape(active)} \|", text)
+
+
+def test_design_choices_name_those_the_seed_names() -> None:
+    """Seed 001, table of design choices, where configs can tell."""
+    who = guide.column(guide.table("13-frontier-case-studies", "Choice", "Of the six"), "Choice", "Of the six")
+    assert who["dense FFN"] == "Llama-3.1-405B, gemma-3-27b-it"
+    assert (
+        who["fine-grained MoE (64 experts or more)"] == "DeepSeek-V3, Qwen3-235B-A22B, gpt-oss-120b, Kimi-K2-Instruct"
+    )
+    assert who["shared expert"] == who["MLA"] == "DeepSeek-V3, Kimi-K2-Instruct"
+    assert who["GQA"] == "Llama-3.1-405B, Qwen3-235B-A22B, gpt-oss-120b, gemma-3-27b-it"
+    assert who["windowed and global layers by turns"] == "gpt-oss-120b, gemma-3-27b-it"
+    assert who["Q/K norm"] == "Qwen3-235B-A22B, gemma-3-27b-it"
+
+
+def test_the_walked_config_shows_the_trap_of_its_head_size() -> None:
+    """Qwen3-0.6B: 16 heads of 128 on a width of 1,024; 28 x 8 x 128 x 2 x 2 = 114,688 B = 112 KiB, and half of that by division."""
+    text = guide.text("14-reading-a-config")
+    assert "28 layers × 8 KV heads × 128 × 2 (key and value) × 2 bytes = **114,688 B**" in text
+    assert "A tool that divides reports 56 KiB of cache per token; it is 112 KiB." in text
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_has_the_parts_of_its_anatomy(module: str) -> None:
+    """Under the hood, evidence, across the atlas, trade-off, limits, glossary delta, queries, footer."""
+    text = guide.text(module)
+    heads = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert {"The honest trade-off", "Not measured here", "Glossary delta"} <= {h.partition(",")[0] for h in heads}
+    if module != "13-frontier-case-studies":
+        assert {"Under the hood", "Fingerprint evidence", "Across the atlas"} <= set(heads)
+    assert "<summary>The queries of this page</summary>" in text
+
+
+def test_every_link_and_image_resolves() -> None:
+    """Relative targets are files of the guide, fragments are places in the page, and no target is elsewhere."""
+    files = set(guide.built().files)
+    for path, text in pages().items():
+        for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"```.*?```|`[^`]*`", "", text, flags=re.DOTALL)):
+            file, _, fragment = target.partition("#")
+            if file:
+                parts: list[str] = []
+                for part in PurePosixPath(path).parent.joinpath(file).parts:
+                    parts = parts[:-1] if part == ".." else [*parts, part]
+                assert "/".join(parts) in files, (path, target)
+            else:
+                assert f'<a id="{fragment}"></a>' in text, (path, target)
+
+
+def test_no_template_and_no_nothing_is_left_over() -> None:
+    """No tag of the template language, no None, no nan, no unfilled parameter outside the listed queries."""
+    for path, text in pages().items():
+        prose = re.sub(r"```.*?```|`[^`]*`|\{[ie]\}", "", text, flags=re.DOTALL)
+        assert not re.search(r"\{\{|\}\}|\{%|%\}|\bNone\b|\bnan\b|\bUndefined\b|\$exemplar", prose), path
+
+
+def test_every_page_parses_into_whole_tables_and_described_images() -> None:
+    """No empty table, equal cells in every row, an alt text for every chart, one first-level heading."""
+    parser = MarkdownIt("gfm-like", {"linkify": False})
+    for path, text in pages().items():
+        tokens = parser.parse(text)
+        assert sum(t.type == "heading_open" and t.tag == "h1" for t in tokens) == 1, path
+        kinds = [t.type for t in tokens]
+        assert kinds.count("table_open") == kinds.count("tbody_open"), path
+        images = [c for t in tokens for c in t.children or [] if c.type == "image"]
+        assert all(c.content for c in images if "/origin-" not in str(c.attrs["src"])), path
+
+
+def test_every_table_of_a_module_says_its_query_and_tier() -> None:
+    """Behind each table stands a caption; one without a tier gives a tier in its rows, or is a legend or the map of costs."""
+    for module in MODULES:
+        captions = re.findall(r"^<sub>(.*)</sub>$", guide.text(module), re.MULTILINE)[:-1]
+        without = [c for c in captions if not c.startswith("Tier ")]
+        assert all("query [" in c for c in captions)
+        assert len(without) <= 1, (module, without)
+
+
+def test_every_number_of_a_page_has_a_trace() -> None:
+    """Each page of the guide prints values, and each trace names a query of that page and a value."""
+    for each in guide.built().built:
+        queries = set(re.findall(r'<a id="q-([\w-]+)"></a>', each.files.get(f"{each.slug}.md", "")))
+        assert all(t.query.replace("_", "-") in queries | {"snapshot"} for t in each.traces), each.slug
+    assert len(next(b for b in guide.built().built if b.slug == "13-frontier-case-studies").traces) > 500
+
+
+NAMES_WITH_DIGITS = re.compile(
+    r"GQA-8|128K|\b4K\b|\b32K\b|\b1M\b|bf16|FP8|MXFP4|8x7B|6ND|C = 6 · N · D|2 · N|d_model²|2 · d_model² · \(1 \+ r\)|4 · \*?d_model\*?²?|8/3 · |1 / r|\(2009\)|, 2023\)"
+    r"|DeepSeek-V[23]|Qwen3-235B-A22B|Qwen3|Kimi K2|Gemma 3|\*\*[1-8]\. |\*\*0\*\*|20B active weights on 25T tokens|tier [123]|Tier [123]|\*\*Tier [123]\*\*|\ba 7B model"
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("source", page.sources(page.folder()), ids=lambda p: p.slug)
+def test_a_template_holds_no_number_of_its_own(source: page.Page) -> None:
+    """What is not a name, a formula or a step's number comes from a query: the text of a template has no other digit."""
+    text = re.sub(
+        r"\{\{.*?\}\}|\{%.*?%\}|```.*?```|`[^`]*`|<summary>.*?</summary>", "", source.template, flags=re.DOTALL
+    )
+    assert re.findall(r".{0,20}\d.{0,20}", NAMES_WITH_DIGITS.sub("", text)) == []
