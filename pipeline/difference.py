@@ -22,7 +22,7 @@ def lines(found: Difference) -> Iterator[str]:
     """What changed from one snapshot to another."""
     yield f"from {found.before} to {found.after}" + _versions("atlas", found.code_versions) + _versions("schema", found.schema_versions)
     if found.is_empty:
-        yield "nothing changed"
+        yield "nothing changed, daily counts apart"
     yield from _hub(found.hub)
     yield from ours(found.ours)
     yield from _other(found)

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from pipeline.durable import lock, remove, write_atomically
-from pipeline.errors import Corrupt, NotFound, Usage
+from pipeline.errors import AtlasError, Corrupt, NotFound, Usage
 
 FOLDER = "snapshots"
 INDEX = "index.json"
@@ -77,6 +77,8 @@ def read(place: Path) -> Index:
         return msgspec.json.decode(path.read_bytes(), type=Index)
     except FileNotFoundError:
         return Index()
+    except OSError as error:
+        raise AtlasError(f"{path} cannot be read: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Corrupt(
             f"{path} is damaged ({error}); restore it, or move it away and run 'atlas refresh' to adopt the files"
@@ -150,7 +152,7 @@ def locate(home: Path, snapshot_id: str | None = None) -> tuple[Entry, Path]:
 
 
 def retract(home: Path, snapshot_id: str, why: str) -> Index:
-    """Take a snapshot back, with the reason; `latest` becomes the last one that still stands, or none. Return the index.
+    """Take a snapshot back, with the reason; `latest` becomes the last that still stands, or none. Return the index.
 
     The file stays, for those who cite it, until it is pruned; its id is never used again.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,22 @@ def publish(home: Path, tables: Tables, day: str) -> None:
     )
 
 
-def changed(home: Path, after: Tables) -> Difference:
-    """The hand-made atlas, then these tables."""
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the hand-made atlas; tests copy it."""
+    home = tmp_path_factory.mktemp("first")
     publish(home, hand_made.content(), FIRST)
+    return home
+
+
+@pytest.fixture
+def home(first: Path, tmp_path: Path) -> Path:
+    """A home of its own with the hand-made atlas."""
+    return Path(shutil.copytree(first, tmp_path / "home"))
+
+
+def changed(home: Path, after: Tables) -> Difference:
+    """What changes when these tables follow the hand-made atlas."""
     publish(home, after, SECOND)
     return diff.diff(home, FIRST, SECOND)
 
@@ -44,46 +58,46 @@ def config(raw: str | bytes) -> pl.Expr:
     return pl.col("config_id") == hand_made.config_id(raw)
 
 
-def test_what_the_hub_counts_daily_is_no_difference(tmp_path: Path) -> None:
+def test_what_the_hub_counts_daily_is_no_difference(home: Path) -> None:
     """More downloads alone: nothing changed."""
     tables = hand_made.content()
-    found = changed(tmp_path, {**tables, "models": tables["models"].with_columns(pl.col("downloads") + 1)})
+    found = changed(home, {**tables, "models": tables["models"].with_columns(pl.col("downloads") + 1)})
     assert found.is_empty
     assert found.ours.configs == 4
-    assert "nothing changed" in list(difference.lines(found))
+    assert "nothing changed, daily counts apart" in list(difference.lines(found))
 
 
-def test_the_same_config_with_other_numbers_is_ours(tmp_path: Path) -> None:
+def test_the_same_config_with_other_numbers_is_ours(home: Path) -> None:
     """A text both hold, read as another model_type: one change of ours, in that column, and none of the Hub's."""
-    found = changed(tmp_path, edited(hand_made.content(), "configs", config(hand_made.RAW_B), model_type="mamba"))
+    found = changed(home, edited(hand_made.content(), "configs", config(hand_made.RAW_B), model_type="mamba"))
     (column,) = found.ours.columns
     assert (found.ours.changed, column.column, column.rows) == (1, "model_type", 1)
     assert (column.examples[0].before, column.examples[0].after) == ("mamba2", "mamba")
     assert found.hub == diff.Theirs([], [], [], [], 0, [], [])
 
 
-def test_a_design_counted_otherwise_is_ours(tmp_path: Path) -> None:
+def test_a_design_counted_otherwise_is_ours(home: Path) -> None:
     """A renamed weight changes no number, but the design has other rows in `parameters`."""
-    found = changed(tmp_path, edited(hand_made.content(), "parameters", pl.col("name") == "qkv", name="in_proj"))
+    found = changed(home, edited(hand_made.content(), "parameters", pl.col("name") == "qkv", name="in_proj"))
     assert found.ours.designs == {"layers": 0, "parameters": 1, "states": 0}
     assert not found.is_empty
 
 
-def test_another_config_of_the_same_repository_is_the_hubs(tmp_path: Path) -> None:
+def test_another_config_of_the_same_repository_is_the_hubs(home: Path) -> None:
     """A repository that had text B and now has text A: the Hub's, with the values that changed with it; nothing is ours."""
     tables = hand_made.content()
     owner = tables["models"].filter(config(hand_made.RAW_B))["repo_id"][0]
     other = tables["models"].filter(config(hand_made.RAW_A))["repo_id"][0]
     moved = edited(tables, "models", pl.col("repo_id") == other, config_id=hand_made.B)
     moved = edited(moved, "models", pl.col("repo_id") == owner, config_id=hand_made.A)
-    found = changed(tmp_path, moved)
+    found = changed(home, moved)
     assert found.hub.configs == sorted([owner, other])
     assert (found.hub.same_design, found.ours.changed) == (0, 0)
     totals = next(c for c in found.hub.columns if c.column == "params_total")
     assert totals.examples == sorted([Example(owner, "56", "308"), Example(other, "308", "56")], key=lambda e: e.repo_id)
 
 
-def test_models_come_and_go_and_turn_out_otherwise(tmp_path: Path) -> None:
+def test_models_come_and_go_and_turn_out_otherwise(home: Path) -> None:
     """A new repository, a missing one and one that became gated are listed; ok and unchanged say the same."""
     tables = hand_made.content()
     names = tables["models"].filter(pl.col("config_id").is_not_null())["repo_id"]
@@ -93,22 +107,22 @@ def test_models_come_and_go_and_turn_out_otherwise(tmp_path: Path) -> None:
     after = {**tables, "models": pl.concat([tables["models"].filter(pl.col("repo_id") != gone), new])}
     after = edited(after, "models", pl.col("repo_id") == names[0], outcome="unchanged")
     after = edited(after, "models", pl.col("repo_id") == names[1], outcome="gated")
-    found = changed(tmp_path, after)
+    found = changed(home, after)
     assert (found.hub.added, found.hub.removed) == (["zzz/new"], [gone])
     assert [(e.repo_id, e.after) for e in found.hub.outcomes] == [(names[1], "gated")]
 
 
-def test_the_command_prints_80_columns_and_whole_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_80_columns_and_whole_json(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Hostile names are shown, not obeyed; lists are cut for people and whole for programs; unknown dates exit 8."""
     tables = hand_made.content()
     extra = [tables["models"].filter(pl.col("config_id").is_null()).head(1)] * 30
     rows = [one.with_columns(pl.lit(f"zzz/\x1b[2J\u202e{i:02}{'x' * 90}").alias("repo_id")) for i, one in enumerate(extra)]
-    changed(tmp_path, {**tables, "models": pl.concat([tables["models"], *rows])})
-    assert main(["diff", FIRST, SECOND, "--home", str(tmp_path)]) == 0
+    changed(home, {**tables, "models": pl.concat([tables["models"], *rows])})
+    assert main(["diff", FIRST, SECOND, "--home", str(home)]) == 0
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
     assert "\x1b" not in out
     assert "... and 20 more" in out
-    assert main(["diff", FIRST, SECOND, "--json", "--home", str(tmp_path)]) == 0
+    assert main(["diff", FIRST, SECOND, "--json", "--home", str(home)]) == 0
     assert len(json.loads(capsys.readouterr().out)["hub"]["added"]) == 30
-    assert main(["diff", FIRST, "2020-01-01", "--home", str(tmp_path)]) == 8
+    assert main(["diff", FIRST, "2020-01-01", "--home", str(home)]) == 8

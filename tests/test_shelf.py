@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,12 +29,19 @@ def publish(home: Path, downloads: int, day: str) -> snapshot.Published:
     return snapshot.publish(home, tables, day=dt.date.fromisoformat(day), source="hand", listed=hand_made.LISTED, code_version="0")
 
 
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with two snapshots; tests copy it."""
+    home = tmp_path_factory.mktemp("two")
+    publish(home, 0, FIRST)
+    publish(home, 1, SECOND)
+    return home
+
+
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """A home with two snapshots."""
-    publish(tmp_path, 0, FIRST)
-    publish(tmp_path, 1, SECOND)
-    return tmp_path
+def home(two: Path, tmp_path: Path) -> Path:
+    """A home of its own with two snapshots."""
+    return Path(shutil.copytree(two, tmp_path / "home"))
 
 
 def test_a_retracted_latest_gives_way_to_the_one_before(home: Path) -> None:

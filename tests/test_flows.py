@@ -1,0 +1,211 @@
+"""The Prefect flows do what the plain steps do, show it, and keep the token to themselves."""
+
+from __future__ import annotations
+
+import datetime as dt
+import importlib.util
+import json
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hub_server import HubServer, Population, Reply
+
+from pipeline import build, derive, durable, shelf
+from pipeline import refresh as steps
+from pipeline.errors import Busy, Upstream, Usage
+from pipeline.refresh import Options
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # what Prefect and its libraries deprecate is not ours to mend
+CANARY = "hf_canary0canary0canary0canary0"
+DAY = dt.date(2026, 11, 29)
+LLAMA: dict[str, Any] = {
+    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 16, "intermediate_size": 64, "num_attention_heads": 2,
+    "num_hidden_layers": 2, "vocab_size": 100,
+}  # fmt: skip
+HOSTILE = "](javascript:alert(1))<img src=x>|`{{7*7}}"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three configs, one of them of an unknown kind with a hostile name."""
+    place = tmp_path / "configs"
+    place.mkdir()
+    for name, keys in {"a": LLAMA, "b": {**LLAMA, "hidden_size": 32}, "c": {"model_type": HOSTILE}}.items():
+        (place / f"org--{name}.json").write_text(json.dumps(keys))
+    return place
+
+
+def test_tasks_are_plain_functions_inside(folder: Path, tmp_path: Path) -> None:
+    """`.fn` of each task, without any server, gives the snapshot that the plain steps publish."""
+    from pipeline import flows
+
+    options = Options(tmp_path / "home", str(folder), DAY)
+    gathered = flows.gather.fn(options)
+    found = list(gathered.found)
+    content = derive.tables(found, extra=steps.reported())
+    parts = flows.derive_texts.fn([one.raw for one in found if one.raw is not None])
+    assert build.digests(build.ordered(parts))["parameters"] == build.digests(build.ordered(content))["parameters"]
+    published = flows.publish.fn(options, gathered, content)
+    done = flows.report.fn(options, gathered, content, published)
+    plain = steps.gather(options)
+    again = steps.publish(options, plain, steps.tabulate(plain))
+    assert (done.snapshot, again.entry.id, again.is_new) == (DAY.isoformat(), DAY.isoformat(), False)
+
+
+def test_a_summary_in_markdown_has_no_markup_of_strangers() -> None:
+    """Hostile model_types, pages and reasons render as text: the parsed page has no link, image, HTML or code."""
+    from markdown_it import MarkdownIt
+
+    from pipeline import artifacts
+
+    crawl = {"requests": 1, "bytes": 2, "waited_seconds": 0.0, "new_model_types": [HOSTILE], "losses": [HOSTILE]}
+    done = steps.Report("2026-11-29", Path(), True, 1, 1, {"ok": 1}, {"known": 1}, [], {HOSTILE: f"\n# {HOSTILE}"}, crawl)
+    for text in (artifacts.of_refresh(done), artifacts.of_guide(HOSTILE, [], {HOSTILE: HOSTILE})):
+        tokens = [t for block in MarkdownIt("commonmark").enable("table").parse(text) for t in (block, *(block.children or []))]
+        kinds = {t.type for t in tokens}
+        assert kinds.isdisjoint({"link_open", "image", "html_inline", "html_block", "code_inline", "fence"})
+        assert sum(t.type == "heading_open" for t in tokens) <= 1
+        assert HOSTILE in "".join(t.content for t in tokens if t.type == "text")
+
+
+@pytest.mark.parametrize(
+    ("setting", "kind"),
+    [("threads", "ThreadPoolTaskRunner"), ("dask", "DaskTaskRunner"), ("tcp://127.0.0.1:8786", "DaskTaskRunner"), ("frogs", None)],
+)
+def test_the_task_runner_is_a_setting(setting: str, kind: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads unless the environment says otherwise; Dask without its extra, and nonsense, are refused with a sentence."""
+    from pipeline import flows
+
+    monkeypatch.setenv(flows.RUNNER, setting)
+    if kind is None or (kind == "DaskTaskRunner" and not importlib.util.find_spec("prefect_dask")):
+        with pytest.raises(Usage, match=flows.RUNNER):
+            flows.runner()
+    else:
+        assert type(flows.runner()).__name__ == kind
+    monkeypatch.setenv(flows.WORKERS, "none")
+    with pytest.raises(Usage, match=flows.WORKERS):
+        flows.runner()
+
+
+def test_telemetry_is_off_unless_the_environment_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The defaults are set where nothing is, and what is set stands."""
+    from pipeline import quiet
+
+    monkeypatch.delenv("DO_NOT_TRACK")
+    monkeypatch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "true")
+    quiet.prefect()
+    assert (os.environ["DO_NOT_TRACK"], os.environ["PREFECT_SERVER_ANALYTICS_ENABLED"]) == ("1", "true")
+
+
+@pytest.fixture(scope="session")
+def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Prefect's own server with a database of its own, once for all tests."""
+    from prefect.testing.utilities import prefect_test_harness
+
+    with prefect_test_harness(server_startup_timeout=180):
+        yield
+
+
+@pytest.fixture
+def logged(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
+    """Prefect's loggers, which do not propagate by themselves."""
+    loggers = [logging.getLogger(name) for name in ("prefect", "prefect.flow_runs", "prefect.task_runs")]
+    for logger in loggers:
+        logger.addHandler(caplog.handler)
+    yield caplog
+    for logger in loggers:
+        logger.removeHandler(caplog.handler)
+
+
+def server_knows() -> tuple[dict[str, list[Any]], str]:
+    """The artifacts by key, oldest first, and everything the server stores of runs as one text."""
+    from prefect.client.orchestration import get_client
+
+    with get_client(sync_client=True) as client:
+        artifacts = sorted(client.read_artifacts(), key=lambda a: a.created)
+        runs = [*client.read_flow_runs(), *client.read_task_runs()]
+    by_key: dict[str, list[Any]] = {}
+    for artifact in artifacts:
+        by_key.setdefault(str(artifact.key), []).append(artifact.data)
+    return by_key, " ".join(one.model_dump_json() for one in [*artifacts, *runs])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("prefect_server")
+def test_a_real_crawl_through_prefect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, logged: pytest.LogCaptureFixture) -> None:
+    """A hub refresh in batches publishes what it found, shows progress, validation and summary, and nowhere tells the token.
+
+    30 loopback repositories and the catalogue's; a re-deriving of that snapshot through its flow finds no difference.
+    """
+    from pipeline import catalogue, flows
+
+    monkeypatch.setenv("HF_TOKEN", CANARY)
+    with HubServer(Population(30)) as hub:
+        done = flows.refresh(str(tmp_path), "hub", endpoint=hub.endpoint, batch=50)
+        assert {request.token for request in hub.requests} == {CANARY}
+    assert done.models == 30 + len(catalogue.load())
+    assert shelf.locate(tmp_path)[0].id == done.snapshot
+    again = flows.rederive(done.snapshot, str(tmp_path), batch=50)
+    assert (again.ours.changed, again.not_kept) == (0, 0)
+    artifacts, stored = server_knows()
+    assert artifacts["atlas-progress-derive"] == [100.0, 100.0]
+    rows = {row["table"]: row for row in json.loads(artifacts["atlas-validation"][0])}
+    assert (rows["models"]["rows"], rows["models"]["broken"]) == (str(done.models), "none")
+    assert artifacts["atlas-refresh"][0].startswith("# Snapshot")
+    assert "come out the same" in artifacts["atlas-rederive"][0]
+    assert CANARY not in stored
+    assert CANARY not in logged.text
+    assert logged.text
+    assert not [p for p in tmp_path.rglob("*") if p.is_file() and CANARY.encode() in p.read_bytes()]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("prefect_server")
+def test_only_what_may_pass_is_tried_again(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Hub that refuses the quota is asked again; another writer in the home is waited for; a wrong endpoint is not repeated."""
+    from pipeline import flows
+
+    quick = {"retries": 1, "retry_delay_seconds": 0, "retry_jitter_factor": None}
+    tries: list[str] = []
+    with HubServer(Population(0)) as hub:
+        hub.fail("/api/models", Reply(401, b"", {"X-Error-Message": "Invalid credentials in Authorization header"}), times=None)
+        monkeypatch.setattr(flows, "gather", flows.gather.with_options(**quick))
+        monkeypatch.setattr(steps, "crawl", _counted(steps.crawl, tries))
+        with pytest.raises(Upstream, match="refused the token"):
+            flows.refresh(str(tmp_path), "hub", endpoint=hub.endpoint)
+        assert len(tries) == 2
+        with pytest.raises(Usage):
+            flows.refresh(str(tmp_path), "hub", endpoint="nowhere")
+        assert len(tries) == 3
+    monkeypatch.setattr(flows, "publish", flows.publish.with_options(retries=0))
+    with durable.lock(shelf.folder(tmp_path)), pytest.raises(Busy):
+        flows.refresh(str(tmp_path), str(folder))
+    with pytest.raises(Usage, match="password"):
+        flows.refresh(str(tmp_path), "hub", endpoint="https://me:secret@hub.example")
+
+
+def _counted(function: Any, tries: list[str]) -> Any:
+    def counting(*arguments: Any) -> Any:
+        tries.append("")
+        return function(*arguments)
+
+    return counting
+
+
+@pytest.mark.soak
+@pytest.mark.usefixtures("prefect_server")
+def test_dask_derives_the_same(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A local cluster of two workers re-derives a snapshot in batches, and finds no difference."""
+    pytest.importorskip("prefect_dask", reason="the extra dask is not installed")
+    from pipeline import flows
+
+    day = steps.refresh(Options(tmp_path, str(folder), DAY)).snapshot
+    monkeypatch.setenv(flows.RUNNER, "dask")
+    monkeypatch.setenv(flows.WORKERS, "2")
+    found = flows.rederive.with_options(task_runner=flows.runner())(day, str(tmp_path), batch=50)
+    assert found.ours.configs == shelf.locate(tmp_path)[0].configs
+    assert found.ours.changed == 0
