@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from atlas.config import View
+from atlas.layouts.common import entries
 from atlas.parts.blocks import number_of
 from atlas.parts.ffn import Moe, activation, moe
 from atlas.refusal import not_derivable
@@ -26,7 +25,8 @@ def read_experts(v: View) -> Part:
 
 
 def _only(v: View, field: str, wanted: int) -> None:
-    stated: Any = v.opt(field)
-    values: list[Any] = stated if isinstance(stated, list) else [stated]
-    if stated is not None and any(type(each) is not int or each != wanted for each in values):
+    stated = v.opt(field)
+    if stated is None or stated == wanted:
+        return
+    if type(stated) is int or any(type(each) is not int or each != wanted for each in entries(field, stated)):
         raise not_derivable(f"{field} is not {wanted} throughout, and implementations differ on what it then means")
