@@ -45,7 +45,7 @@ def interleaved_moe(c: Config) -> Words:
 def topk_listed(c: Config) -> Words:
     """Experts in every layer, each with its number of experts per token: one number for all, or a list (Hunyuan)."""
     n, stated = n_layers(c), c.need("num_experts_per_tok")
-    each = [stated] * n if not isinstance(stated, list) else entries("num_experts_per_tok", stated)
+    each = [stated] * n if type(stated) is int else entries("num_experts_per_tok", stated)
     if len(each) != n:
         raise contradiction(f"num_experts_per_tok has {len(each)} entries for {n} layers")
     for k in each:
