@@ -110,7 +110,7 @@ def _clauses(c: Case) -> list[str]:
     without = sum(row.kv_bytes_per_held_token in (None, 0) for row in layers)
     widths = {(row.n_kv_heads, row.head_dim, row.v_head_dim) for row in layers if row.kv_bytes_per_held_token}
     said = [f"{windows} of {n} layers have a window"] * (windows > 0)
-    said += [f"{without} of {n} layers have no attention"] * (without > 0)
+    said += [f"{without} of {n} layers keep no K and V"] * (without > 0)
     said += ["attention keeps one latent per token, not heads"] * (c.found.attention_kind == "mla")
     said += ["entries beyond the window are compressed"] * ("compress_ratios" in c.config)
     said += ["layers differ in their heads"] * (len(widths) > 1)
@@ -126,7 +126,7 @@ def latent(c: Case) -> Iterator[tuple[int, str]]:
         return
     every = 2 * n * (rank + rope) * CONTEXT
     if _constant(c):
-        yield every, "reads every layer as latent attention, those without attention too"
+        yield every, "reads every layer as latent attention, those without K and V too"
     width = t.get("index_head_dim")
     if width:
         own, each = int((c.found.index_bytes_per_token or 0) / (2 * width)), width + 4
@@ -204,7 +204,7 @@ BY_FAMILY: dict[str, str] = {
     "gemma4": "one geometry for all layers, K and V of full layers apart; no dense network beside experts",
     "llama4": "puts experts in every layer, although interleave_moe_layer_step says every second; no shared experts",
     "kimi_k3": "takes situ for two matrices per expert, at the full instead of the latent width; no delta rule",
-    "nemotron-nas": "takes all layers for alike; every layer states its own heads and width, some have no attention",
+    "nemotron-nas": "takes all layers for alike; each states its own heads and width, and 31 of 80 have no attention",
     "nemotron_h": "puts attention and a network or experts in every layer; here a layer is one of them, or Mamba",
 }
 """What llmviz's `spec.py` does with the weights of a family, where no sum of left-out groups gives its figure."""

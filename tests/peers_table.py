@@ -78,7 +78,7 @@ def _row(name: str, tool: str, figure: str, said: dict[str, Any], ours: Case | N
     own = getattr(ours.found, figure)
     if theirs is None:
         return name, tool, figure, None, own, _shortened(said["error"], name)
-    return name, tool, figure, theirs, own, None if theirs == own else explained(ours, figure, theirs)
+    return name, tool, figure, theirs, own, None if theirs == own else explained(ours, tool, figure, theirs)
 
 
 def _shortened(error: str, name: str) -> str:
@@ -87,10 +87,12 @@ def _shortened(error: str, name: str) -> str:
     return f"no answer: {said.partition(': <')[0].partition(' (model_type')[0]}"
 
 
-def explained(ours: Case, figure: str, theirs: int) -> str | None:
+def explained(ours: Case, tool: str, figure: str, theirs: int) -> str | None:
     """The explanation; None where there is none."""
     if figure == "kv_bytes_128k":
-        return cache(ours, theirs)
+        why = cache(ours, theirs)
+        reserved = why is not None and tool == "hf-mem" and "have a window" in why
+        return f"{why}; the tool says that it means what engines reserve" if reserved else why
     return weights(ours, theirs) or BY_FAMILY.get(ours.config["model_type"])
 
 
