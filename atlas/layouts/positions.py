@@ -104,6 +104,8 @@ def mpt(c: Config) -> Words:
     for field, wanted in (("no_bias", True), ("alibi", True), ("qk_ln", False)):
         if c.flag(field) is not wanted:
             raise not_derivable(f"{field} is not {str(wanted).lower()}: only the remote code has such weights")
+    if c.opt("ffn_ratio") not in (None, 4):
+        raise not_derivable("expansion_ratio is not 4: the library's class goes on with 4, the remote code does not")
     if c.word("attn_type") != "multihead_attention":
         raise not_derivable("attn_type is not multihead_attention: only the remote code reads another")
     return same(c)

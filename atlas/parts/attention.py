@@ -139,8 +139,10 @@ def rotary_dim(v: View, width: int) -> int | None:
 
 
 def qk_norm(v: View) -> str:
-    """The family's norm of queries and keys, where no switch turns it off."""
-    return "none" if v.opt("qk_norm_switch") is False else v.text("qk_norm")
+    """The family's norm of queries and keys, where no switch turns it off; a switch that is null is off."""
+    on = v.opt("qk_norm_switch")
+    off = on is False or (on is None and "qk_norm_switch" in v.rules.defaults)
+    return "none" if off else v.text("qk_norm")
 
 
 def read_gqa(v: View) -> Part:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from atlas.config import Config
-from atlas.refusal import Refused, shown
+from atlas.refusal import Refused, not_derivable, shown
 from atlas.structure import Part, Tensor, part
 from schemas.vocabulary import Component, NormClass, RefusalKind, Role
 
@@ -79,7 +79,7 @@ def _head(s: Ends, e: int) -> list[Part]:
         made = [Tensor("lm_head.weight", (s.vocab, e), Component.UNEMBEDDING, stored=0 if s.tied else 1)]
         made += [Tensor("lm_head.bias", (s.vocab,), Component.UNEMBEDDING, Role.VECTOR)] * s.head_bias
         return [part("head", made)]
-    made = [Tensor("score.weight", (s.labels, s.d), Component.OTHER)]
+    made = [Tensor("score.weight", (s.labels, e), Component.OTHER)]
     made += [Tensor("score.bias", (s.labels,), Component.OTHER, Role.VECTOR)] * (s.head not in ("score", "value"))
     return [part("head", made)]
 
@@ -111,17 +111,19 @@ def tied(c: Config) -> bool:
 
 
 def labels_of(c: Config) -> int:
-    """Outputs of a classifier: num_labels, else the length of id2label, else 2 as the library takes it."""
-    stated = c.outer.get("num_labels")
-    if type(stated) is int and 0 < stated <= 1_000_000:
-        return stated
+    """Outputs of a classifier: the length of id2label, else num_labels, else 2; the library lets the table go first."""
     table = c.outer.get("id2label")
-    return len(table) if isinstance(table, dict) and table else 2
+    if isinstance(table, dict) and table:
+        return len(table)  # pyright: ignore[reportUnknownArgumentType]
+    stated = c.outer.get("num_labels")
+    return stated if type(stated) is int and 0 < stated <= 1_000_000 else 2
 
 
 def decoder(c: Config) -> tuple[tuple[Part, ...], str | None]:
     """The ends of a decoder, and the class named."""
     cls, head = head_of(c)
+    if c.outer.get("add_cross_attention") is True:
+        raise not_derivable("add_cross_attention is true: layers look at an encoder that this config does not describe")
     positions = c.count("max_position_embeddings") + c.size("position_offset") if c.word("position") == "learned" else 0
     vocab, extra, shared = c.count("vocab_size"), c.opt_count("extra_vocab_rows"), tied(c)
     if shared and head != "lm":

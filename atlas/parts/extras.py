@@ -116,8 +116,10 @@ def attention_sub_norm(v: View, _: Mixing) -> list[Tensor]:
     return [vector("self_attn.attn_sub_norm.weight", v.count("hidden_size"), A)]
 
 
-def xielu(_: View, __: Feeding) -> list[Tensor]:
+def xielu(_: View, f: Feeding) -> list[Tensor]:
     """An activation with two learned numbers, and two fixed ones that the checkpoint keeps (arXiv 2411.13010)."""
+    if f.activation != "xielu":
+        return []
     learned = [vector(f"mlp.act_fn.{x}", 1, F) for x in ("alpha_p", "alpha_n")]
     return learned + [vector(f"mlp.act_fn.{x}", 1, Component.BUFFERS) for x in ("beta", "eps")]
 

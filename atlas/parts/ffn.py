@@ -82,7 +82,8 @@ def moe(s: Moe) -> Part:
     )
     if s.shared:
         made += matrices("mlp.shared_experts", s.d, s.shared, s.gated, False, Component.EXPERTS_SHARED)
-        made += [Tensor("mlp.shared_expert_gate.weight", (1, s.d), Component.ROUTER)] * s.shared_gate
+    if s.n_shared and s.shared_gate:  # the gate stands beside a shared expert of width 0, too
+        made.append(Tensor("mlp.shared_expert_gate.weight", (1, s.d), Component.ROUTER))
     info = Feeding(Ffn.MOE, "moe", s.d_ff, s.activation, s.gated, s.experts, s.n_shared, s.top_k)
     return part("ffn.moe", made, info=info)
 

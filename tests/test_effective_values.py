@@ -1,0 +1,90 @@
+"""Values that take effect where a config states another: switches, nulls and keys that the class reads in its own way.
+
+The lines named are of transformers 5.24, whose own modules gave every total here on the meta device.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from atlas.fingerprint import Fingerprint
+from atlas.interpret import derive
+
+
+def row(model_type: str, **stated: Any) -> Fingerprint:
+    """The fingerprint of a config of this model_type that states these keys alone."""
+    found = derive({"model_type": model_type, **stated}).fingerprint
+    assert found.verdict == "known", found.refusal_reason
+    return found
+
+
+def refusal(model_type: str, **stated: Any) -> str:
+    """Why such a config gives no numbers."""
+    found = derive({"model_type": model_type, **stated}).fingerprint
+    assert found.verdict == "refused", found.params_total
+    assert found.refusal_reason is not None
+    return found.refusal_reason
+
+
+def test_a_window_that_looks_both_ways_lies_half_behind_the_token() -> None:
+    """configuration_gemma3.py, __post_init__: sliding_window // 2 + 1 where use_bidirectional_attention is true."""
+    assert row("gemma3_text", sliding_window=512, use_bidirectional_attention=True).sliding_window == 512 // 2 + 1
+    assert row("gemma3_text", sliding_window=512, use_bidirectional_attention=False).sliding_window == 512
+
+
+def test_a_null_switch_of_query_and_key_norms_is_off() -> None:
+    """modeling_cohere.py: `if self.use_qk_norm`; a null makes no norms (64 + 64 heads of 128 in a layer)."""
+    assert row("cohere", use_qk_norm=None).params_attention == 40 * 4 * 8192 * 8192
+    assert row("cohere", use_qk_norm=True).params_attention == 40 * (4 * 8192 * 8192 + (64 + 64) * 128)
+
+
+def test_the_gate_of_a_shared_expert_stands_beside_a_width_of_zero() -> None:
+    """modeling_qwen2_moe.py, Qwen2MoeSparseMoeBlock: shared_expert_gate is made whatever the shared width is."""
+    none = row("qwen2_moe", shared_expert_intermediate_size=0, num_hidden_layers=2)
+    assert none.params_experts_shared == 0
+    assert none.params_router == 2 * (60 * 2048 + 2048)
+
+
+def test_heads_of_a_classifier_stand_on_the_narrow_width() -> None:
+    """modeling_opt.py: `score` and `qa_outputs` of its two classifiers take word_embed_proj_dim."""
+    narrow = {"hidden_size": 1024, "num_attention_heads": 16, "word_embed_proj_dim": 512, "num_labels": 3}
+    assert row("opt", architectures=["OPTForSequenceClassification"], **narrow).params_other == 3 * 512
+    assert row("opt", architectures=["OPTForQuestionAnswering"], **narrow).params_other == 2 * 512 + 2
+
+
+def test_a_table_of_labels_goes_before_their_number() -> None:
+    """configuration_utils.py, num_labels: the length of id2label, where there is one, whatever num_labels says."""
+    named = {"architectures": ["LlamaForSequenceClassification"], "num_labels": 5}
+    assert row("llama", id2label={"0": "a", "1": "b", "2": "c"}, **named).params_other == 3 * 4096
+    assert row("llama", **named).params_other == 5 * 4096
+
+
+def test_an_expansion_that_only_the_remote_code_reads_is_refused() -> None:
+    """modeling_mpt.py, MptMLP: 4 x hidden_size whatever expansion_ratio says; the checkpoints' own code reads it."""
+    assert "expansion_ratio" in refusal("mpt", expansion_ratio=3)
+    assert row("mpt", expansion_ratio=4, n_layers=1).params_ffn_dense == 2 * 2048 * 8192
+
+
+def test_layers_that_look_at_an_unknown_encoder_are_refused() -> None:
+    """modeling_gpt2.py, GPT2Block: add_cross_attention true adds a second attention in every layer."""
+    assert "add_cross_attention" in refusal("gpt2", add_cross_attention=True)
+    assert row("gpt2", add_cross_attention=False).params_total == 124_439_808
+
+
+def test_an_activation_without_weights_takes_the_learned_one_s_weights_away() -> None:
+    """modeling_apertus.py, ApertusMLP: ACT2FN[hidden_act]; only xielu has two learned numbers."""
+    for activation, learned in (("xielu", 2), ("relu", 0)):
+        found = row("apertus", hidden_act=activation, num_hidden_layers=3)
+        assert found.params_ffn_dense == 3 * (2 * 4096 * 14336 + learned)
+
+
+def test_biases_of_networks_reach_the_shared_experts() -> None:
+    """modeling_deepseek_v2.py, DeepseekV2MLP: mlp_bias on gate, up and down; a dense layer, and one with two shared."""
+    stated: dict[str, Any] = {
+        "hidden_size": 2048, "intermediate_size": 10944, "moe_intermediate_size": 1408, "num_hidden_layers": 2,
+        "first_k_dense_replace": 1, "num_experts_per_tok": 6, "n_shared_experts": 2,
+    }  # fmt: skip
+    found = row("deepseek_v2", mlp_bias=True, **stated)
+    assert found.params_ffn_dense == 3 * 2048 * 10944 + 2 * 10944 + 2048
+    assert found.params_experts_shared == 3 * 2048 * 2816 + 2 * 2816 + 2048
+    assert row("deepseek_v2", mlp_bias=False, **stated).params_experts_shared == 3 * 2048 * 2816
