@@ -1,7 +1,7 @@
-"""Values on their way from a query to a page: each knows its query, column and row, and leaves a trace where it is printed.
+"""Values on their way from a query to a page: each knows where it comes from, and leaves a trace where it is printed.
 
-A template can compare cells and print them through a unit filter, and nothing else: there is no arithmetic on them, so every number
-on a page is a cell of a query, and text of strangers cannot become Markdown.
+A template can compare cells and print them through a unit filter, and nothing else: there is no arithmetic on them, so
+every number on a page is a cell of a query, and text of strangers cannot become Markdown.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Trace(NamedTuple):
 
 @total_ordering
 class Cell:
-    """One value of a query's result. It compares and sorts like its value; it prints only through a filter, or as escaped text."""
+    """One value of a query's result: it compares like its value, and prints only through a filter or escaped."""
 
     __slots__ = ("_traces", "column", "query", "row", "value")
 

@@ -1,6 +1,6 @@
 """The blocks a template places: tables, charts with their data, folded details, links to modules and sheets.
 
-Every table says which tier its evidence is of and which query it comes from. A table without rows is an error of the page.
+Every table says which tier its evidence is of and which query it comes from. A table without rows is an error.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Links(NamedTuple):
 
     def origin(self, value: Cell) -> str:
         """Where a value comes from: a word of the vocabulary behind its coloured mark, or any other word as it is."""
-        from pipeline.charts import ORIGINS
+        from pipeline.palette import ORIGINS
 
         mark = f"![]({self.root}charts/origin-{value.value}.svg) " if value.value in ORIGINS else ""
         return mark + value.printed(prose.word(value.value))
@@ -65,11 +65,12 @@ class Links(NamedTuple):
 
 
 def table(rows: Sequence[Row], columns: Sequence[Column], links: Links, *, tier: int | None, note: str = "") -> Markup:
-    """A table of a result, columns in the order given; null is shown as a dash. Raises `Invalid` where there are no rows."""
+    """A table of a result, columns in the order given, null as a dash. Raises `Invalid` where there are no rows."""
     lines = [_line([heading for heading, _, _ in columns])]
     lines.append("|" + "|".join("---:" if form in prose.NUMBERS else "---" for _, _, form in columns) + "|")
     lines += [_line([cell(row[column], form, links) for _, column, form in columns]) for row in _some(rows, columns)]
-    return Markup("\n".join(lines) + "\n\n" + caption(_query(rows, columns), tier, note))  # noqa: S704 - cells are escaped
+    body = "\n".join(lines)
+    return Markup(f"{body}\n\n{caption(_query(rows, columns), tier, note)}")  # noqa: S704 - cells are escaped
 
 
 def cell(value: Cell | None, form: str, links: Links) -> str:

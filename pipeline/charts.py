@@ -1,7 +1,7 @@
 """Charts as SVG files: one visual language, deterministic, legible in light and dark and at 400 pixels.
 
-Widths, margins and fonts are fixed, so that nothing depends on the fonts of the machine that draws. Colours are told apart without
-colour vision, and every series has a second mark (a dash, a shape or a label). A style sheet in the file follows the reader's theme.
+Widths, margins and fonts are fixed, so that nothing depends on the fonts of the machine that draws. Series that could
+be mistaken have a second mark (a dash, a shape or a label). A style sheet in the file follows the reader's theme.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from pipeline.palette import DASHES, GRID, INK, MIXER_COLOURS, MUTED, PAPER, SERIES, SHAPES, theme
 from pipeline.text import shorten, terminal
 
 if TYPE_CHECKING:
@@ -20,18 +21,6 @@ Rows = Sequence[Mapping[str, Any]]
 
 WIDTH = 480
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
-INK, MUTED, GRID, PAPER = "#1f2328", "#59636e", "#d1d9e0", "#ffffff"
-DARK = {INK: "#f0f6fc", MUTED: "#9198a1", GRID: "#3d444d", PAPER: "#0d1117"}
-# The first six were searched for the largest distance as seen with normal, protanopic and deuteranopic eyes.
-SERIES = ("#0b62a4", "#c2410c", "#4a0d3f", "#cc6674", "#4616ca", "#651515", "#57606a", "#2b8a9e")
-DARK_SERIES = ("#58a6ff", "#ff9a5c", "#63eee4", "#b12582", "#a219e6", "#c22929", "#8b949e", "#e3d26f")
-DASHES = ((1, 0), (6, 3), (2, 2), (8, 2, 2, 2), (4, 2), (1, 3), (10, 3), (3, 1))
-SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
-MIXER_COLOURS = {
-    "full_attention": SERIES[0], "sliding_attention": SERIES[1], "chunked_attention": SERIES[5], "sparse_attention": SERIES[2],
-    "compressed_attention": SERIES[7], "cross_attention": SERIES[6], "linear_attention": SERIES[3], "ssm": SERIES[3],
-    "conv": SERIES[4], "none": GRID,
-}  # fmt: skip
 LABEL = 13
 VERSION = "6.4"
 
@@ -39,11 +28,11 @@ VERSION = "6.4"
 @cache
 def _altair() -> Any:
     """Altair, imported when the first chart is drawn, without its schema checks: they take longer than the drawing."""
-    import altair
+    import altair as alt
     from altair.utils import schemapi
 
     schemapi.DEBUG_MODE = False
-    return altair
+    return alt
 
 
 def svg(chart: alt.TopLevelMixin, title: str) -> str:
@@ -52,20 +41,13 @@ def svg(chart: alt.TopLevelMixin, title: str) -> str:
 
     drawn = vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=VERSION)
     head, _, body = drawn.partition(">")
-    return f'{head} role="img"><title>{escape(terminal(title))}</title>{_theme()}{body}\n'
-
-
-def _theme() -> str:
-    """Colours of the dark theme, for readers who use one. They replace the light ones by attribute, whatever they colour."""
-    pairs = {**DARK, **dict(zip(SERIES, DARK_SERIES, strict=True))}
-    rules = "".join(f'[fill="{a}"]{{fill:{b}}}[stroke="{a}"]{{stroke:{b}}}' for a, b in pairs.items())
-    return f"<style>@media (prefers-color-scheme:dark){{{rules}}}</style>"
+    return f'{head} role="img"><title>{escape(terminal(title))}</title>{theme()}{body}\n'
 
 
 def _finished(
     chart: Any, height: int, left: int, *, bottom: int = 48, top: int = 16, right: int = 20, legend: int = 0
 ) -> Any:
-    """Sizes and styles all charts share. `height` is the plot's own; a legend of that many entries stands below the axis."""
+    """Sizes and styles all charts share. `height` is the plot's own; `legend` is how many entries stand below it."""
     axis = {"labelFont": FONT, "titleFont": FONT, "labelFontSize": LABEL, "titleFontSize": LABEL, "labelColor": INK}
     return (
         chart.properties(
@@ -76,13 +58,15 @@ def _finished(
             background=PAPER,
         )
         .configure_axis(
-            **axis, titleColor=MUTED, titleFontWeight="normal", gridColor=GRID, domainColor=GRID, tickColor=GRID, labelLimit=left,
+            **axis, titleColor=MUTED, titleFontWeight="normal", gridColor=GRID, domainColor=GRID, tickColor=GRID,
+            labelLimit=left,
         )
         .configure_view(stroke=None)
         .configure_text(font=FONT, fontSize=LABEL, color=INK)
         .configure_legend(
-            orient="none", legendX=0, legendY=height + bottom + 4, direction="vertical", labelFont=FONT, labelFontSize=LABEL, labelColor=INK,
-            titleFont=FONT, symbolSize=90, labelLimit=WIDTH, title=None, rowPadding=4,
+            orient="none", legendX=0, legendY=height + bottom + 4, direction="vertical", labelFont=FONT,
+            labelFontSize=LABEL, labelColor=INK, titleFont=FONT, symbolSize=90, labelLimit=WIDTH, title=None,
+            rowPadding=4,
         )
     )  # fmt: skip
 
@@ -100,6 +84,24 @@ def _scale(domain: Sequence[str], values: Sequence[Any]) -> Any:
     return _altair().Scale(domain=list(domain), range=[values[i % len(values)] for i in range(len(domain))])
 
 
+def _plain_axis(**more: Any) -> Any:
+    """An axis of names: no ticks, no line, labels upright."""
+    return _altair().Axis(labelAngle=0, ticks=False, domain=False, **more)
+
+
+def _binary(channel: Any, rows: Rows, column: str, title: str) -> Any:
+    """A logarithmic axis with labels in powers of 1,024."""
+    alt = _altair()
+    axis = alt.Axis(labelExpr=_BINARY, values=_powers(rows, column))
+    return channel(f"{column}:Q", scale=alt.Scale(type="log", base=2, nice=False), title=title, axis=axis)
+
+
+def _coloured(series: str, names: Sequence[str], **legend: Any) -> Any:
+    """One colour per series, with a legend."""
+    alt = _altair()
+    return alt.Color(f"{series}:N", scale=_scale(names, SERIES), legend=alt.Legend(**legend))
+
+
 def _data(rows: Rows, *texts: str) -> Any:
     """Rows as inline values, labels made harmless."""
     labelled = [{**r, **{t: _label(r[t]) for t in texts}} for r in rows]
@@ -110,7 +112,7 @@ def share_bars(rows: Rows, *, label: str, value: str, title: str) -> str:
     """A bar per component, longest possible bar the whole; the percentage stands at its end."""
     alt = _altair()
     names = _named(rows, label)
-    y = alt.Y(f"{label}:N", sort=names, title=None, axis=alt.Axis(ticks=False, domain=False, labelPadding=6))
+    y = alt.Y(f"{label}:N", sort=names, title=None, axis=_plain_axis(labelPadding=6))
     base = alt.Chart(_data(rows, label)).encode(y=y)
     longest = max(r[value] for r in rows)
     x = alt.X(f"{value}:Q", axis=None, scale=alt.Scale(domain=[0, longest * 1.2]))
@@ -138,8 +140,8 @@ def layer_strip(rows: Rows, *, index: str, mixer: str, ffn: str, title: str) -> 
     kinds = list(dict.fromkeys(c["kind"] for c in cells))
     colours = [_strip_colour(k) for k in kinds]
     chart = alt.Chart(alt.Data(values=cells)).mark_rect(stroke=PAPER, strokeWidth=1).encode(
-        x=alt.X("index:O", title="layer", axis=alt.Axis(values=_ticks(len(rows)), labelAngle=0, ticks=False, domain=False)),
-        y=alt.Y("row:N", sort=["mixer", "FFN"], title=None, axis=alt.Axis(ticks=False, domain=False, labelPadding=6)),
+        x=alt.X("index:O", title="layer", axis=_plain_axis(values=_ticks(len(rows)))),
+        y=alt.Y("row:N", sort=["mixer", "FFN"], title=None, axis=_plain_axis(labelPadding=6)),
         color=alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=colours), legend=alt.Legend()),
     )  # fmt: skip
     return svg(_finished(chart, 64, 52, legend=len(kinds)), title)
@@ -163,9 +165,9 @@ def curves(rows: Rows, *, x: str, y: str, series: str, bend: str, title: str, x_
     alt = _altair()
     names = _named(rows, series)
     base = alt.Chart(_data(rows, series)).encode(
-        x=alt.X(f"{x}:Q", scale=alt.Scale(type="log", base=2, nice=False), title=x_title, axis=alt.Axis(labelExpr=_BINARY, values=_powers(rows, x))),
-        y=alt.Y(f"{y}:Q", scale=alt.Scale(type="log", base=2, nice=False), title=y_title, axis=alt.Axis(labelExpr=_BINARY, values=_powers(rows, y))),
-        color=alt.Color(f"{series}:N", scale=_scale(names, SERIES), legend=alt.Legend(symbolType="stroke", symbolStrokeWidth=3)),
+        x=_binary(alt.X, rows, x, x_title),
+        y=_binary(alt.Y, rows, y, y_title),
+        color=_coloured(series, names, symbolType="stroke", symbolStrokeWidth=3),
     )  # fmt: skip
     lines = base.mark_line(strokeWidth=2.5).encode(
         strokeDash=alt.StrokeDash(f"{series}:N", scale=_scale(names, [list(d) for d in DASHES]))
@@ -175,8 +177,10 @@ def curves(rows: Rows, *, x: str, y: str, series: str, bend: str, title: str, x_
 
 
 _BINARY = (
-    "datum.value >= 1099511627776 ? datum.value / 1099511627776 + ' Ti' : datum.value >= 1073741824 ? datum.value / 1073741824 + ' Gi'"
-    " : datum.value >= 1048576 ? datum.value / 1048576 + ' Mi' : datum.value >= 1024 ? datum.value / 1024 + ' Ki' : datum.value"
+    "datum.value >= 1099511627776 ? datum.value / 1099511627776 + ' Ti'"
+    " : datum.value >= 1073741824 ? datum.value / 1073741824 + ' Gi'"
+    " : datum.value >= 1048576 ? datum.value / 1048576 + ' Mi'"
+    " : datum.value >= 1024 ? datum.value / 1024 + ' Ki' : datum.value"
 )
 
 
@@ -193,8 +197,8 @@ def grid(rows: Rows, *, x: str, y: str, value: str, title: str, x_title: str, y_
     across, down = sorted({r[x] for r in rows}), sorted({r[y] for r in rows})
     most = max(r[value] for r in rows)
     base = alt.Chart(alt.Data(values=[dict(r) for r in rows])).encode(
-        x=alt.X(f"{x}:O", title=x_title, sort=across, axis=alt.Axis(labelAngle=0, ticks=False, domain=False)),
-        y=alt.Y(f"{y}:O", title=y_title, sort=down, axis=alt.Axis(ticks=False, domain=False)),
+        x=alt.X(f"{x}:O", title=x_title, sort=across, axis=_plain_axis()),
+        y=alt.Y(f"{y}:O", title=y_title, sort=down, axis=_plain_axis()),
     )
     cells = base.mark_rect(color=SERIES[0], cornerRadius=2, stroke=PAPER, strokeWidth=2).encode(
         opacity=alt.Opacity(f"{value}:Q", scale=alt.Scale(domain=[0, most], range=[0.08, 0.6]), legend=None)
@@ -213,7 +217,7 @@ def years(rows: Rows, *, year: str, value: str, series: str, title: str, y_title
         .encode(
             x=alt.X(f"{year}:O", title=None, axis=alt.Axis(labelAngle=0, ticks=False)),
             y=alt.Y(f"{value}:Q", title=y_title, axis=alt.Axis(tickMinStep=1, tickCount=5)),
-            color=alt.Color(f"{series}:N", scale=_scale(names, SERIES), legend=alt.Legend()),
+            color=_coloured(series, names),
             order=alt.Order("order:Q"),
         )
     )
@@ -225,24 +229,29 @@ def scatter(rows: Rows, *, x: str, y: str, series: str, label: str, title: str, 
     alt = _altair()
     names = _named(rows, series)
     data = _beside(rows, x, label)
+    decimal = alt.Axis(format="~s", labelExpr=_GIGA, tickCount=5)
     base = alt.Chart(_data(data, series)).encode(
-        x=alt.X(f"{x}:Q", scale=alt.Scale(type="log", nice=True), title=x_title, axis=alt.Axis(format="~s", labelExpr=_GIGA, tickCount=5)),
-        y=alt.Y(f"{y}:Q", scale=alt.Scale(type="log", base=2, nice=False), title=y_title, axis=alt.Axis(labelExpr=_BINARY, values=_powers(rows, y))),
+        x=alt.X(f"{x}:Q", scale=alt.Scale(type="log", nice=True), title=x_title, axis=decimal),
+        y=_binary(alt.Y, rows, y, y_title),
     )  # fmt: skip
     points = base.mark_point(filled=True, size=48, opacity=0.9).encode(
-        color=alt.Color(f"{series}:N", scale=_scale(names, SERIES), legend=alt.Legend()),
+        color=_coloured(series, names),
         shape=alt.Shape(f"{series}:N", scale=_scale(names, SHAPES)),
     )
     rings = base.mark_point(size=120, color=INK, strokeWidth=1.5, opacity=1).transform_filter("datum.place != ''")
     texts = [
-        base.mark_text(align=align, dx=dx, dy=dy, **halo).encode(text=f"{label}:N").transform_filter(f"datum.place == '{align}{dy}'")
-        for halo in ({"stroke": PAPER, "strokeWidth": 4}, {}) for align, dx in (("left", 7), ("right", -7)) for dy in (-11, 14)
-    ]  # fmt: skip
+        base.mark_text(align=align, dx=dx, dy=dy, **halo)
+        .encode(text=f"{label}:N")
+        .transform_filter(f"datum.place == '{align}{dy}'")
+        for halo in ({"stroke": PAPER, "strokeWidth": 4}, {})
+        for align, dx in (("left", 7), ("right", -7))
+        for dy in (-11, 14)
+    ]
     return svg(_finished(alt.layer(points, rings, *texts), 280, 76, legend=len(names)), title)
 
 
 def _beside(rows: Rows, x: str, label: str) -> list[dict[str, Any]]:
-    """Rows with the place of their label: on the side that has room, and above or below by turns, so that neighbours do not meet."""
+    """Rows with the place of their label: on the side that has room, above or below by turns, so that few meet."""
     middle = (min(r[x] for r in rows) * max(r[x] for r in rows)) ** 0.5
     named = sorted((r for r in rows if r[label] is not None), key=lambda r: r[x])
     places = {id(r): f"{'left' if r[x] < middle else 'right'}{(-11, 14)[n % 2]}" for n, r in enumerate(named)}
@@ -250,24 +259,6 @@ def _beside(rows: Rows, x: str, label: str) -> list[dict[str, Any]]:
 
 
 _GIGA = "replace(replace(datum.label, 'G', 'B'), 'k', 'K')"
-
-ORIGINS = {
-    "explicit": SERIES[0], "alias": SERIES[7], "class_default": SERIES[3], "family_rule": SERIES[2], "derived": SERIES[1],
-    "correction": SERIES[5], "header": SERIES[4], "reported": SERIES[6], "no_effect": GRID, "unread": PAPER,
-}  # fmt: skip
-"""Colours of where a value comes from; the last two are of keys that nothing reads."""
-
-
-def origin_marks() -> dict[str, str]:
-    """A small square per origin, by file name, to stand before the word."""
-    return {
-        f"origin-{origin}.svg": (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="12" height="12" viewBox="0 0 12 12">{_theme()}'
-            f'<rect x="1" y="1" width="10" height="10" rx="2" fill="{colour}" stroke="{INK if colour == PAPER else colour}"/></svg>\n'
-        )
-        for origin, colour in ORIGINS.items()
-    }
-
 
 KINDS: dict[str, Callable[..., str]] = {f.__name__: f for f in (share_bars, layer_strip, curves, grid, years, scatter)}
 """The kinds of chart by name, as a template asks for them."""

@@ -1,7 +1,7 @@
 """What a model would be without a technique: the same config with other keys, derived by the same rules.
 
-Each change reads the config it is given, so that "as MHA" sets as many KV heads as this model has query heads. What was set is kept
-beside the result, and `atlas inspect --set` repeats it.
+Each change reads the config it is given, so that "as MHA" sets as many KV heads as this model has query heads. What was
+set is kept beside the result, and `atlas inspect --set` repeats it.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def latent_as_mha(config: Raw) -> Changes:
 
 
 def _without_latent(config: Raw, heads: int) -> Changes:
-    """GLM-4.5 is the family that has DeepSeek's experts on plain grouped attention, so its rules derive the exchange."""
+    """GLM-4.5 is the family that has DeepSeek's experts on plain attention, so its rules derive the exchange."""
     if "kv_lora_rank" not in config:
         raise Invalid("there is no latent attention to replace")
     plain: Changes = dict.fromkeys(LATENT_KEYS)

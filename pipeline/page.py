@@ -1,4 +1,4 @@
-"""The source of a page: front matter in TOML, named SQL queries in fences, and a template; and the curriculum they belong to.
+"""The source of a page (front matter in TOML, named SQL queries in fences, a template) and the curriculum.
 
     +++
     title = "The dense baseline"
@@ -10,8 +10,8 @@
     ```
     Text with {{ row.record.n_layers|count }} layers.
 
-In a query `$exemplar`, `$exemplars`, `$contrasts` and `$models` (both) stand for the front matter's repositories, `$everyone` for the
-exemplars of all pages, as SQL literals.
+In a query `$exemplar`, `$exemplars`, `$contrasts` and `$models` (both) stand for the front matter's repositories,
+`$everyone` for the exemplars of all pages, as SQL literals.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ CURRICULUM = "curriculum.toml"
 SHEET = "_sheet.md"
 SHARED = "_shared.md"
 MACROS = "_macros.md"
+FRAME = "_frame.md"
 INDEX = "README"
 _QUERY = re.compile(r"^```sql (\w+)\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 _FORM = re.compile(r"\+\+\+\n(.*?)^\+\+\+\n(.*)", re.MULTILINE | re.DOTALL)
@@ -39,7 +40,7 @@ _SLUG = re.compile(r"[^a-z0-9.]+")
 
 
 class WhatIf(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A counterfactual a page needs: a change of `pipeline.counterfactual` to the config of `base`, or a config of the page's own."""
+    """A counterfactual a page needs: a change of `pipeline.counterfactual` to the config of `base`, or its own one."""
 
     label: str
     base: str | None = None
@@ -108,7 +109,7 @@ def shared(place: Path) -> dict[str, str]:
 
 
 def read(path: Path) -> Page:
-    """One page, the shared queries it uses first; raises `Invalid`, naming the file, where it has not the form of one."""
+    """One page, the shared queries it uses first; raises `Invalid`, naming the file, where it is none."""
     form = _FORM.fullmatch(path.read_text("utf-8"))
     if form is None:
         raise Invalid(f"page {path.name} does not begin with front matter between two lines of +++")

@@ -1,4 +1,4 @@
-"""How a page says a value: units, scaled counts, plurals and lists. Every function takes plain values and gives finished Markdown."""
+"""How a page says a value: units, scaled counts, plurals, lists. Plain values in, finished Markdown out."""
 
 from __future__ import annotations
 
@@ -188,8 +188,8 @@ def listed(items: Sequence[str]) -> str:
 FILTERS: dict[str, Callable[..., str]] = {
     f.__name__: f
     for f in (
-        count, digits, number, kib, mib, gib, gib1, binary, params, billions, millions, reported, pct, ratio, power, power3,
-        gflops, context, text, name, code, word, yes, day, plural, are,
+        count, digits, number, kib, mib, gib, gib1, binary, params, billions, millions, reported, pct, ratio, power,
+        power3, gflops, context, text, name, code, word, yes, day, plural, are,
     )
 } | {"bytes": byte_count}  # fmt: skip
 """The filters of a template, by name."""

@@ -1,4 +1,4 @@
-"""Reads a snapshot for the guide: queries of pages run on it, beside a table of the counterfactuals that pages ask for."""
+"""Reads a snapshot for the guide: runs the queries of pages on it, beside tables of their counterfactuals."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ class Snapshot:
         columns = ", ".join(f'"{f.name}" {_SCALAR[f.kind]}' for f in COLUMNS)
         self._con.execute(f"CREATE TEMP TABLE what_if (label VARCHAR, base VARCHAR, changes VARCHAR, {columns})")
         self._con.execute(
-            "CREATE TEMP TABLE what_if_states (label VARCHAR, base VARCHAR, kind VARCHAR, repeats BIGINT, elements BIGINT, stride BIGINT,"
-            ' "window" BIGINT, width_bytes BIGINT)'
+            "CREATE TEMP TABLE what_if_states (label VARCHAR, base VARCHAR, kind VARCHAR, repeats BIGINT,"
+            ' elements BIGINT, stride BIGINT, "window" BIGINT, width_bytes BIGINT)'
         )
         for each in dict.fromkeys((w.label, w.base, w.change, msgspec.json.encode(w.config)) for w in wanted):
             self._add(WhatIf(each[0], each[1], each[2], msgspec.json.decode(each[3])))

@@ -1,4 +1,4 @@
-"""Snapshots and pages for the tests of the guide: the catalogue's snapshot, built once, and readers of generated Markdown."""
+"""For tests of the guide: the snapshot of the catalogue, built once, and readers of generated Markdown."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import datetime as dt
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from pipeline import catalogue, derive, render, snapshot
+from pipeline import derive, refresh, render, snapshot
 from pipeline.render import Report
 
 Table = list[dict[str, str]]
@@ -22,22 +22,17 @@ def home() -> Path:
     """A home with the snapshot of the catalogue."""
     place = Path(tempfile.mkdtemp(prefix="atlas-guide-"))
     atexit.register(shutil.rmtree, place, ignore_errors=True)
-    reported = {
-        (e.repo, str(f.fact), f.citation): {"value": str(f.value), "unit": f.unit}
-        for e in catalogue.load()
-        for f in e.reported
-    }
-    rows = [{"repo_id": repo, "fact": fact, "citation": cited} | row for (repo, fact, cited), row in reported.items()]
-    publish(place, {e.repo: e.raw for e in catalogue.load()}, reported=rows)
+    options = refresh.Options(home=place)
+    gathered = refresh.gather(options)
+    refresh.publish(options, gathered, refresh.tabulate(gathered))
     return place
 
 
-def publish(place: Path, configs: Mapping[str, bytes], reported: Sequence[Mapping[str, str]] = ()) -> Path:
+def publish(place: Path, configs: Mapping[str, bytes]) -> Path:
     """Publish a snapshot of these configs under a home; return its file."""
     day = dt.date(2026, 11, 29)
-    found = [derive.Input(repo, raw, "catalogue", day) for repo, raw in configs.items()]
-    tables = derive.tables(found, extra={"reported": reported})
-    return snapshot.publish(place, tables, day=day, source="catalogue", listed=len(found), code_version="0.1.0").path
+    tables = derive.tables(derive.Input(repo, raw, "catalogue", day) for repo, raw in configs.items())
+    return snapshot.publish(place, tables, day=day, source="catalogue", listed=len(configs), code_version="0.1.0").path
 
 
 def snapshot_file() -> Path:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pipeline import charts
+from pipeline import charts, palette
 
 SVG = "{http://www.w3.org/2000/svg}"
 CASES: dict[str, tuple[list[dict[str, Any]], dict[str, str]]] = {
@@ -115,12 +115,12 @@ def _contrast(a: str, b: str) -> float:
 
 def test_colours_stand_out_in_both_themes() -> None:
     """Text has the contrast WCAG asks of text (4.5), marks that of graphics (3), on light and on dark paper."""
-    light, dark = charts.PAPER, charts.DARK[charts.PAPER]
+    light, dark = palette.PAPER, palette.DARK[palette.PAPER]
     assert all(
-        _contrast(c, light) >= 4.5 and _contrast(charts.DARK[c], dark) >= 4.5 for c in (charts.INK, charts.MUTED)
+        _contrast(c, light) >= 4.5 and _contrast(palette.DARK[c], dark) >= 4.5 for c in (palette.INK, palette.MUTED)
     )
-    assert all(_contrast(c, light) >= 3 for c in charts.SERIES)
-    assert all(_contrast(c, dark) >= 3 for c in charts.DARK_SERIES)
+    assert all(_contrast(c, light) >= 3 for c in palette.SERIES)
+    assert all(_contrast(c, dark) >= 3 for c in palette.DARK_SERIES)
 
 
 # Machado, Oliveira and Fernandes (2009), severity 1.0.
@@ -136,9 +136,9 @@ def _seen(colour: str, matrix: tuple[tuple[float, ...], ...]) -> tuple[float, ..
 
 
 @pytest.mark.parametrize("blindness", BLIND)
-@pytest.mark.parametrize("palette", [charts.SERIES[:6], charts.DARK_SERIES[:6]])
-def test_the_first_colours_differ_for_the_colour_blind(blindness: str, palette: tuple[str, ...]) -> None:
-    """Any two of the colours that most charts use stay apart by 25 of 255 in some channel; dashes and shapes differ besides."""
-    for a, b in combinations(palette, 2):
+@pytest.mark.parametrize("colours", [palette.SERIES[:6], palette.DARK_SERIES[:6]])
+def test_the_first_colours_differ_for_the_colour_blind(blindness: str, colours: tuple[str, ...]) -> None:
+    """Any two of the first six colours stay apart by 25 of 255 in some channel; dashes and shapes differ besides."""
+    for a, b in combinations(colours, 2):
         apart = [abs(x - y) for x, y in zip(_seen(a, BLIND[blindness]), _seen(b, BLIND[blindness]), strict=True)]
         assert max(apart) >= 25, (a, b, apart)

@@ -19,21 +19,53 @@ from pipeline.blocks import Links
 from pipeline.errors import Invalid
 
 LLAMA = {
-    "model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
-    "intermediate_size": 128, "vocab_size": 100, "max_position_embeddings": 64, "tie_word_embeddings": False, "architectures": ["LlamaForCausalLM"],
-    "hidden_act": "silu", "attention_bias": False, "mlp_bias": False, "rope_theta": 10000.0,
-}  # fmt: skip
+    "model_type": "llama",
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 128,
+    "vocab_size": 100,
+    "max_position_embeddings": 64,
+    "tie_word_embeddings": False,
+    "architectures": ["LlamaForCausalLM"],
+    "hidden_act": "silu",
+    "attention_bias": False,
+    "mlp_bias": False,
+    "rope_theta": 10000.0,
+}
 HOSTILE = [
-    "a|b", "<b>x</b>", "`x`", "[a](javascript:alert(1))", "![x](y)", "{{ 7*7 }}", "{% for x in y %}", "\x1b[31mred", "=1+1", "- x", "1. x", "</details>",
-    "# h", "x\n\n| a |\n|---|\n| b |", "\u202eevil", "<!-- x", "https://evil.example", "&lt;b&gt;", "a" * 200, "$x$", "*x*", "~~x~~", "_x_",
-]  # fmt: skip
+    "a|b",
+    "<b>x</b>",
+    "`x`",
+    "[a](javascript:alert(1))",
+    "![x](y)",
+    "{{ 7*7 }}",
+    "{% for x in y %}",
+    "\x1b[31mred",
+    "=1+1",
+    "- x",
+    "1. x",
+    "</details>",
+    "# h",
+    "x\n\n| a |\n|---|\n| b |",
+    "\u202eevil",
+    "<!-- x",
+    "https://evil.example",
+    "&lt;b&gt;",
+    "a" * 200,
+    "$x$",
+    "*x*",
+    "~~x~~",
+    "_x_",
+]
 
 
 def sources(folder: Path, template: str, **front: object) -> Path:
     """A folder of page sources with one page, `p`."""
     folder.mkdir(exist_ok=True)
     shipped = page.folder()
-    for name in (page.CURRICULUM, page.SHEET, page.SHARED, page.MACROS):
+    for name in (page.CURRICULUM, page.SHEET, page.SHARED, page.MACROS, page.FRAME):
         (folder / name).write_bytes((shipped / name).read_bytes())
     head = "\n".join(f"{key} = {msgspec.json.encode(value).decode()}" for key, value in {"title": "P", **front}.items())
     (folder / "p.md").write_text(f"+++\n{head}\n+++\n{template}")
@@ -158,24 +190,26 @@ def with_a_plain_name() -> str:
 
 EVERYWHERE = (
     QUERY
-    + """Prose {{ row.m.repo_id }}, {{ row.m.repo_id|text }}, *{{ row.m.repo_id|name }}*, {{ row.m.repo_id|code }}, {{ model(row.m.repo_id) }}.
+    + """{% set x = row.m %}
+Prose {{ x.repo_id }}, {{ x.repo_id|text }}, *{{ x.repo_id|name }}*, {{ x.repo_id|code }}, {{ model(x.repo_id) }}.
 
-- {{ row.m.repo_id }}
+- {{ x.repo_id }}
 
 > {{ shown(rows.m, "repo_id", "text")|listed }}
 
-{{ table(rows.m, [("Name", "repo_id", "text"), ("Code", "repo_id", "code"), ("Model", "repo_id", "model"), ("V", "vocab_size", "count")], tier=2) }}
+{% set columns = [("Name", "repo_id", "text"), ("Code", "repo_id", "code"), ("Model", "repo_id", "model")] %}
+{{ table(rows.m, columns, tier=2) }}
 
-{{ chart("c", "share_bars", rows.m, [("Name", "repo_id", "text"), ("V", "vocab_size", "count")], alt="Of " ~ row.m.repo_id|text, label="repo_id", value="vocab_size") }}
+{{ chart("c", "share_bars", rows.m, columns, alt="Of " ~ x.repo_id|text, label="repo_id", value="vocab_size") }}
 
-{{ fold("More", row.m.repo_id|text) }}
+{{ fold("More", x.repo_id|text) }}
 """
 )
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_name_stays_data_wherever_a_page_shows_it(name: str, tmp_path: Path) -> None:
-    """In prose, lists, quotes, tables, code, alt text and folds the page has the same parsed structure as with a plain name."""
+    """In prose, lists, quotes, tables, code, alt text and folds it parses as the page of a plain name does."""
     names = tuple(sorted(f"org/{h}" for h in HOSTILE))
     template = EVERYWHERE.replace("ORDER BY repo_id", f"ORDER BY repo_id LIMIT 1 OFFSET {names.index(f'org/{name}')}")
     hostile = made(tmp_path, template, names).files
@@ -246,14 +280,32 @@ def test_lists_read_as_english(items: list[str], said: str) -> None:
 @pytest.mark.parametrize(
     ("form", "value", "said"),
     [
-        ("kib", 131072, "128 KiB"), ("kib", 70272, "68.6 KiB"), ("gib", 17179869184, "16 GiB"), ("gib1", 63 * 2**30, "63.0 GiB"),
-        ("bytes", 131072, "131,072 B"), ("params", 8030261248, "8.03B"), ("params", 1026408232448, "1.03T"), ("millions", 135266304, "135.3M"),
-        ("reported", 5100000000, "5.1B"), ("reported", 15600000000000, "15.6T"), ("pct", 0.7016, "70.2 %"), ("pct", 0.0001, "&lt;0.1 %"),
-        ("power", 3.7908e25, "3.8 × 10²⁵"), ("gflops", 810e9, "810 GFLOPs"), ("gflops", 10.2e9, "10 GFLOPs"), ("context", 131072, "128K"),
-        ("ratio", 4.0, "4×"), ("ratio", 0.125, "0.12×"), ("binary", 134217728, "128 MiB"), ("digits", 131072, "131072"), ("yes", True, "yes"),
-        ("code", "a`b|c", "`a'b\\|c`"), ("word", "rmsnorm", "RMSNorm"), ("day", "2024-07-23", "2024-07-23"),
+        ("kib", 131072, "128 KiB"),
+        ("kib", 70272, "68.6 KiB"),
+        ("gib", 17179869184, "16 GiB"),
+        ("gib1", 63 * 2**30, "63.0 GiB"),
+        ("bytes", 131072, "131,072 B"),
+        ("params", 8030261248, "8.03B"),
+        ("params", 1026408232448, "1.03T"),
+        ("millions", 135266304, "135.3M"),
+        ("reported", 5100000000, "5.1B"),
+        ("reported", 15600000000000, "15.6T"),
+        ("pct", 0.7016, "70.2 %"),
+        ("pct", 0.0001, "&lt;0.1 %"),
+        ("power", 3.7908e25, "3.8 × 10²⁵"),
+        ("gflops", 810e9, "810 GFLOPs"),
+        ("gflops", 10.2e9, "10 GFLOPs"),
+        ("context", 131072, "128K"),
+        ("ratio", 4.0, "4×"),
+        ("ratio", 0.125, "0.12×"),
+        ("binary", 134217728, "128 MiB"),
+        ("digits", 131072, "131072"),
+        ("yes", True, "yes"),
+        ("code", "a`b|c", "`a'b\\|c`"),
+        ("word", "rmsnorm", "RMSNorm"),
+        ("day", "2024-07-23", "2024-07-23"),
     ],
-)  # fmt: skip
+)
 def test_units(form: str, value: object, said: str) -> None:
     """Each filter says its unit; the numbers are those of the seeds or divided by hand."""
     assert prose.shown(value, form) == said
@@ -285,7 +337,7 @@ def test_a_source_that_is_no_page_is_named(source: str, said: str, tmp_path: Pat
     """The error names the file and what is wrong with it."""
     folder = sources(tmp_path / "pages", "x")
     (folder / "p.md").write_text(source)
-    with pytest.raises(Invalid, match="p.md") as caught:
+    with pytest.raises(Invalid, match=r"p\.md") as caught:
         page.read(folder / "p.md")
     assert said in str(caught.value)
 
