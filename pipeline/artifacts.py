@@ -9,7 +9,8 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from prefect import runtime
+import prefect.runtime.flow_run
+import prefect.runtime.task_run
 from prefect.artifacts import (
     create_markdown_artifact,
     create_progress_artifact,
@@ -35,7 +36,7 @@ PAUSE_SECONDS = 2.0
 
 
 def _shown() -> bool:
-    return runtime.flow_run.id is not None or runtime.task_run.id is not None
+    return prefect.runtime.flow_run.id is not None or prefect.runtime.task_run.id is not None
 
 
 class Dial:
@@ -56,7 +57,7 @@ class Dial:
         if now.stage in self._artifacts:
             update_progress_artifact(self._artifacts[now.stage], percent, said)
         else:
-            self._artifacts[now.stage] = create_progress_artifact(percent, f"atlas-progress-{now.stage}", said)
+            self._artifacts[now.stage] = create_progress_artifact(percent, f"atlas-progress-{now.stage}", said)  # pyright: ignore[reportArgumentType] - no coroutine, for a caller that is none
 
     def derived(self, done: int, total: int) -> None:
         """Show how many repositories are derived."""
@@ -66,7 +67,9 @@ class Dial:
 def validation(digests: Digests, failures: Iterable[Failure]) -> None:
     """One row per table: rows, digest, how many rules were checked, which are broken."""
     if _shown():
-        rows = [{name: markdown(str(value)) for name, value in row.items()} for row in validate.overview(digests, failures)]
+        rows = [
+            {name: markdown(str(value)) for name, value in row.items()} for row in validate.overview(digests, failures)
+        ]
         create_table_artifact(rows, "atlas-validation", "The snapshot's tables, as read back from the finished file.")
 
 
@@ -82,14 +85,18 @@ def of_refresh(done: Report) -> str:
     lines = [f"# Snapshot {markdown(done.snapshot)}", "", state, ""]
     lines += _table("outcome", done.outcomes) + _table("verdict", done.verdicts)
     lines += [f"{done.models:,} models, {done.designs:,} designs; the guide has {len(done.pages):,} pages."]
-    lines += [f"- page {markdown(page)} keeps its last version: {markdown(why)}" for page, why in done.failed_pages.items()]
+    lines += [
+        f"- page {markdown(page)} keeps its last version: {markdown(why)}" for page, why in done.failed_pages.items()
+    ]
     return "\n".join(lines + _cost(done.crawl)) + "\n"
 
 
 def _cost(crawl: Mapping[str, Any] | None) -> list[str]:
     if crawl is None:
         return []
-    said = f"{crawl['requests']:,} requests, {crawl['bytes']:,} bytes, {crawl['waited_seconds']:.0f} s waiting for quotas."
+    said = (
+        f"{crawl['requests']:,} requests, {crawl['bytes']:,} bytes, {crawl['waited_seconds']:.0f} s waiting for quotas."
+    )
     new = [f"- new model_type {markdown(name)}" for name in crawl["new_model_types"]]
     return ["", said, "", *new, *(f"- {markdown(loss)}" for loss in crawl["losses"])]
 

@@ -1,4 +1,4 @@
-"""Derives in batches of about a thousand repositories, wherever the caller wants each batch derived: here, in threads, on a cluster."""
+"""Derives in batches of about a thousand repositories, each where the caller wants: here, in threads, on a cluster."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def tables(
     size: int = SIZE,
     tick: Callable[[int], object] | None = None,
 ) -> Tables:
-    """What `derive.tables` makes of the same repositories; the texts of each batch go to `submit`, which has `texts` done to them.
+    """What `derive.tables` makes of the same repositories; `submit` has `texts` done to the texts of each batch.
 
     `tick` is told after every batch how many repositories are done. Raises as `derive.tables`.
     """

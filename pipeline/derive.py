@@ -18,9 +18,9 @@ import msgspec
 import polars as pl
 
 from atlas import tabulate
-from atlas.parse import MAX_BYTES
 from atlas.fingerprint import Fingerprint
 from atlas.interpret import Derived, derive
+from atlas.parse import MAX_BYTES
 from pipeline.columns import Columns
 from pipeline.errors import Invalid
 from schemas.fields import at_home
@@ -53,20 +53,47 @@ _of_design = itemgetter(*map(_FIELDS.index, _DESIGN_FIELDS))
 
 
 class Found(Protocol):
-    """One repository as a refresh found it; `pipeline.crawled.Crawled` is one.
+    """One repository as a refresh found it; `pipeline.crawled.Crawled` is one."""
 
-    `raw` is its config, or None where none was ever read; `as_of` the day that config was last seen to be current;
-    `listing` what the Hub says of it, by the names in `LISTING`.
-    """
+    @property
+    def repo_id(self) -> str:
+        """Its name."""
+        ...
 
-    repo_id: str
-    outcome: str
-    revision: str | None
-    raw: bytes | None
-    listing: Mapping[str, Any]
-    as_of: dt.date | None
-    source: str
-    detail: str | None
+    @property
+    def outcome(self) -> str:
+        """How it ended."""
+        ...
+
+    @property
+    def revision(self) -> str | None:
+        """The commit of the config."""
+        ...
+
+    @property
+    def raw(self) -> bytes | None:
+        """Its config, None where none was ever read."""
+        ...
+
+    @property
+    def listing(self) -> Mapping[str, Any]:
+        """What the Hub says of it, by the names in `LISTING`."""
+        ...
+
+    @property
+    def as_of(self) -> dt.date | None:
+        """The day the config was last seen to be current."""
+        ...
+
+    @property
+    def source(self) -> str:
+        """Where it was found."""
+        ...
+
+    @property
+    def detail(self) -> str | None:
+        """What explains the outcome."""
+        ...
 
 
 class Input(msgspec.Struct, frozen=True):
@@ -187,7 +214,7 @@ class Gatherer:
     def take(self, made: Mapping[str, pl.DataFrame]) -> None:
         """Configs derived elsewhere, as tables that `tables` made; those known already are left out.
 
-        Take every text before the repository that has it is added: what is derived here is not compared with what is taken.
+        Take a text before the repository that has it is added: what is derived here cannot be compared with it.
         """
         kinds = dict(made[REFUSALS.name].select("config_id", pl.col("kind").cast(pl.String)).iter_rows())
         configs = [c for c in made[CONFIGS.name]["config_id"] if c not in self.outcomes]

@@ -58,7 +58,10 @@ class Ours(msgspec.Struct, frozen=True):
 
 
 class Theirs(msgspec.Struct, frozen=True):
-    """Changes on the Hub. `outcomes` leave out ok and unchanged, which say the same; `same_design` changed in text alone."""
+    """Changes on the Hub. `outcomes` leave out ok and unchanged, which say the same.
+
+    `same_design` counts the changed `configs` that still describe the same structure.
+    """
 
     added: list[str]
     removed: list[str]
@@ -87,7 +90,7 @@ class Difference(msgspec.Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether the two say the same of every model; what the Hub counts daily (downloads, likes) is not looked at."""
+        """Whether the two say the same of every model; what the Hub counts daily, as downloads, is not looked at."""
         hub, ours = self.hub, self.ours
         listed = hub.added or hub.removed or hub.outcomes or hub.configs
         return not (listed or ours.changed or any(ours.designs.values()) or any(map(any, self.facts.values())))
@@ -103,7 +106,9 @@ def diff(home: Path, before: str, after: str) -> Difference:
 def _difference(con: duckdb.DuckDBPyConnection, old: Entry, new: Entry) -> Difference:
     gone, fresh = ([f"{t}.{c}" for t, c in _only(con, *pair)] for pair in (("before", "after"), ("after", "before")))
     versions = (old.code_version, new.code_version), (old.schema_version, new.schema_version)
-    return Difference(old.id, new.id, *versions, gone, fresh, theirs(con), ours(con), {t: _rows(con, t) for t in _FACTS})
+    return Difference(
+        old.id, new.id, *versions, gone, fresh, theirs(con), ours(con), {t: _rows(con, t) for t in _FACTS}
+    )
 
 
 @contextmanager
@@ -113,9 +118,11 @@ def both(before: Path, after: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         for name, path, view in (("before", before, "b"), ("after", after, "a")):
             con.execute(f"ATTACH {quoted(str(path))} AS {name} (READ_ONLY)")
             con.execute(
-                f"CREATE TEMP VIEW {view} AS SELECT c.*, d.* EXCLUDE (design_id), r.kind AS refusal_kind, r.reason AS refusal_reason, f.features "
-                f"FROM {name}.configs c LEFT JOIN {name}.designs d USING (design_id) LEFT JOIN {name}.refusals r USING (config_id) "
-                f"LEFT JOIN (SELECT config_id, list(feature ORDER BY feature) AS features FROM {name}.features GROUP BY ALL) f USING (config_id)"
+                f"CREATE TEMP VIEW {view} AS SELECT c.*, d.* EXCLUDE (design_id), r.kind AS refusal_kind,"
+                f" r.reason AS refusal_reason, f.features FROM {name}.configs c"
+                f" LEFT JOIN {name}.designs d USING (design_id) LEFT JOIN {name}.refusals r USING (config_id)"
+                " LEFT JOIN (SELECT config_id, list(feature ORDER BY feature) AS features"
+                f" FROM {name}.features GROUP BY ALL) f USING (config_id)"
             )
         con.execute("SET enable_external_access = false")
         yield con
@@ -131,7 +138,9 @@ def ours(con: duckdb.DuckDBPyConnection) -> Ours:
     differs = " OR ".join(_differs(c, kind) for c, kind in {**columns, "verdict": False}.items())
     changed = _one(con, f"SELECT count(*) FILTER ({differs}) FROM ({pairs})")
     found = _verdicts(con, pairs), _changes(con, pairs, columns)
-    return Ours(_one(con, f"SELECT count(*) FROM ({pairs})"), changed, *found, {t: _designs(con, t) for t in _BY_DESIGN})
+    return Ours(
+        _one(con, f"SELECT count(*) FROM ({pairs})"), changed, *found, {t: _designs(con, t) for t in _BY_DESIGN}
+    )
 
 
 def theirs(con: duckdb.DuckDBPyConnection) -> Theirs:
@@ -139,7 +148,7 @@ def theirs(con: duckdb.DuckDBPyConnection) -> Theirs:
     models = "before.models o JOIN after.models n USING (repo_id)"
     changed = f"FROM {models} WHERE o.config_id IS NOT NULL AND n.config_id IS NOT NULL AND o.config_id <> n.config_id"
     outcomes = con.execute(
-        f"SELECT repo_id, o.outcome::VARCHAR, n.outcome::VARCHAR FROM {models} WHERE o.outcome::VARCHAR <> n.outcome::VARCHAR"
+        f"SELECT repo_id, o.outcome::VARCHAR AS old, n.outcome::VARCHAR AS new FROM {models} WHERE old <> new"
         f" AND NOT (o.outcome IN {_CURRENT} AND n.outcome IN {_CURRENT}) ORDER BY repo_id"
     ).fetchall()
     pairs = (
@@ -186,26 +195,34 @@ def _changes(con: duckdb.DuckDBPyConnection, pairs: str, columns: dict[str, bool
 
 
 def _examples(con: duckdb.DuckDBPyConnection, pairs: str, column: str, differs: str) -> list[Example]:
-    query = f'SELECT repo_id, b."{column}"::VARCHAR, a."{column}"::VARCHAR {pairs} AND {differs} ORDER BY repo_id LIMIT {EXAMPLES}'
-    return [Example(*row) for row in con.execute(query).fetchall()]
+    query = f'SELECT repo_id, b."{column}"::VARCHAR, a."{column}"::VARCHAR {pairs} AND {differs}'
+    return [Example(*row) for row in con.execute(f"{query} ORDER BY repo_id LIMIT {EXAMPLES}").fetchall()]
 
 
 def _verdicts(con: duckdb.DuckDBPyConnection, pairs: str) -> list[Example]:
-    query = f"SELECT repo_id, b.verdict::VARCHAR, a.verdict::VARCHAR FROM ({pairs}) WHERE b.verdict::VARCHAR <> a.verdict::VARCHAR ORDER BY repo_id"
-    return [Example(*row) for row in con.execute(query).fetchall()]
+    query = f"SELECT repo_id, b.verdict::VARCHAR AS old, a.verdict::VARCHAR AS new FROM ({pairs}) WHERE old <> new"
+    return [Example(*row) for row in con.execute(f"{query} ORDER BY repo_id").fetchall()]
 
 
 def _designs(con: duckdb.DuckDBPyConnection, table: str) -> int:
     """Designs of both snapshots whose rows in a table differ."""
     names = _shared(con, table)
-    old, new = (f"SELECT {names} FROM {name}.{table} WHERE design_id IN (FROM {other}.designs SELECT design_id)" for name, other in _WAYS)
-    return _one(con, f"SELECT count(DISTINCT design_id) FROM (({old} EXCEPT ALL {new}) UNION ALL ({new} EXCEPT ALL {old}))")
+    old, new = (
+        f"SELECT {names} FROM {name}.{table} WHERE design_id IN (FROM {other}.designs SELECT design_id)"
+        for name, other in _WAYS
+    )
+    return _one(
+        con, f"SELECT count(DISTINCT design_id) FROM (({old} EXCEPT ALL {new}) UNION ALL ({new} EXCEPT ALL {old}))"
+    )
 
 
 def _rows(con: duckdb.DuckDBPyConnection, table: str) -> tuple[int, int]:
     """How many rows of a table are gone, and how many are new."""
     names = _shared(con, table)
-    old, new = (_one(con, f"SELECT count(*) FROM (SELECT {names} FROM {a}.{table} EXCEPT ALL SELECT {names} FROM {b}.{table})") for a, b in _WAYS)
+    old, new = (
+        _one(con, f"SELECT count(*) FROM (SELECT {names} FROM {a}.{table} EXCEPT ALL SELECT {names} FROM {b}.{table})")
+        for a, b in _WAYS
+    )
     return old, new
 
 
@@ -218,8 +235,9 @@ def _shared(con: duckdb.DuckDBPyConnection, table: str) -> str:
 def _only(con: duckdb.DuckDBPyConnection, name: str, other: str) -> list[Any]:
     """(table, column) that one snapshot has and the other has not."""
     query = (
-        "SELECT table_name, column_name FROM duckdb_columns() d WHERE database_name = ? AND schema_name = 'main' AND table_name IN"
-        " (SELECT table_name FROM duckdb_tables()) AND NOT EXISTS (FROM duckdb_columns() e WHERE e.database_name = ?"
-        " AND e.table_name = d.table_name AND e.column_name = d.column_name) ORDER BY ALL"
+        "SELECT table_name, column_name FROM duckdb_columns() d WHERE database_name = ? AND schema_name = 'main'"
+        " AND table_name IN (SELECT table_name FROM duckdb_tables()) AND NOT EXISTS"
+        " (FROM duckdb_columns() e WHERE e.database_name = ? AND e.table_name = d.table_name"
+        " AND e.column_name = d.column_name) ORDER BY ALL"
     )
     return con.execute(query, [name, other]).fetchall()

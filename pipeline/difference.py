@@ -1,4 +1,4 @@
-"""A difference between snapshots as lines for people: 80 columns, the Hub's changes apart from ours, names made harmless."""
+"""A difference between snapshots as lines for people: 80 columns, the Hub's changes apart from ours, names harmless."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ EXAMPLES = 3
 
 def lines(found: Difference) -> Iterator[str]:
     """What changed from one snapshot to another."""
-    yield f"from {found.before} to {found.after}" + _versions("atlas", found.code_versions) + _versions("schema", found.schema_versions)
+    yield (
+        f"from {found.before} to {found.after}"
+        + _versions("atlas", found.code_versions)
+        + _versions("schema", found.schema_versions)
+    )
     if found.is_empty:
         yield "nothing changed, daily counts apart"
     yield from _hub(found.hub)
@@ -30,7 +34,8 @@ def lines(found: Difference) -> Iterator[str]:
 
 def rederived(found: Rederived) -> Iterator[str]:
     """What today's rules say otherwise of a snapshot."""
-    yield f"snapshot {found.snapshot}, made by atlas {found.code_version_then}, derived again by atlas {found.code_version_now}"
+    then, now = found.code_version_then, found.code_version_now
+    yield f"snapshot {found.snapshot}, made by atlas {then}, derived again by atlas {now}"
     if found.not_kept:
         yield f"  {found.not_kept:,} configs were too large to be kept and cannot be derived again"
     if not found.ours.changed and not any(found.ours.designs.values()):
@@ -55,7 +60,8 @@ def _hub(hub: Theirs) -> Iterator[str]:
     if not (hub.added or hub.removed or hub.outcomes or hub.configs):
         return
     yield ""
-    yield f"The Hub's: {len(hub.added):,} models more, {len(hub.removed):,} fewer, {len(hub.configs):,} with another config"
+    more, fewer, other = (f"{len(names):,}" for names in (hub.added, hub.removed, hub.configs))
+    yield f"The Hub's: {more} models more, {fewer} fewer, {other} with another config"
     yield from _listed("added", hub.added)
     yield from _listed("removed", hub.removed)
     yield from _turned("outcomes", hub.outcomes)
@@ -91,7 +97,9 @@ def _example(example: Example) -> str:
     """One value before and after; of long ones, what stands around the first difference."""
     before, after = (terminal("null" if v is None else v) for v in (example.before, example.after))
     room = max(12, (WIDTH - len(example.repo_id) - 10) // 2)
-    start = next((i for i, (x, y) in enumerate(zip(before, after, strict=False)) if x != y), min(len(before), len(after)))
+    start = next(
+        (i for i, (x, y) in enumerate(zip(before, after, strict=False)) if x != y), min(len(before), len(after))
+    )
     lead = 0 if max(len(before), len(after)) <= room else max(0, start - room // 3)
     old, new = (shorten(("…" if lead else "") + v[lead:], room) for v in (before, after))
     return f"{shorten(terminal(example.repo_id), 44)}: {old} -> {new}"

@@ -1,4 +1,4 @@
-"""What works here: the Hub, the token, its quotas, the disk, the snapshots, the libraries. Nothing is written and no token shown."""
+"""What works here: the Hub, the token, its quotas, the disk, the snapshots, the libraries. No token is shown."""
 
 from __future__ import annotations
 
@@ -86,7 +86,9 @@ def _reached(endpoint: str, token: str | None) -> Reach | AtlasError:
 
 def _token(told: Reach | AtlasError, *, has_token: bool) -> Finding:
     if not has_token:
-        return Finding("token", "note", "none: half the quota, and no gated models", "set HF_TOKEN or run 'hf auth login'")
+        return Finding(
+            "token", "note", "none: half the quota, and no gated models", "set HF_TOKEN or run 'hf auth login'"
+        )
     if isinstance(told, Reach):
         return Finding("token", "ok", "there is one, and the Hub takes it")
     return Finding("token", "bad", str(told))
@@ -106,10 +108,17 @@ def _places(home: Path) -> Iterator[Finding]:
         with tempfile.TemporaryFile(dir=where):
             yield Finding("home", "ok", f"{home.absolute()} can be written")
     except OSError as error:
-        yield Finding("home", "bad", f"{home.absolute()} cannot be written: {error.strerror}", "name another place with --home")
+        yield Finding(
+            "home", "bad", f"{home.absolute()} cannot be written: {error.strerror}", "name another place with --home"
+        )
     free = shutil.disk_usage(where).free
     state: State = "ok" if free >= LITTLE_DISK else "note"
-    yield Finding("disk", state, f"{free / 1024**3:.1f} GiB free", None if state == "ok" else "a crawl of the whole Hub may not fit")
+    yield Finding(
+        "disk",
+        state,
+        f"{free / 1024**3:.1f} GiB free",
+        None if state == "ok" else "a crawl of the whole Hub may not fit",
+    )
 
 
 def _snapshots(home: Path) -> Iterator[Finding]:
@@ -120,7 +129,9 @@ def _snapshots(home: Path) -> Iterator[Finding]:
             yield Finding("snapshots", "note", "none yet", "run 'atlas refresh --source catalogue'")
             return
         entry, _ = shelf.locate(home)
-        yield Finding("snapshots", "ok", f"latest of {len(index.snapshots)} is {entry.id}, its {entry.bytes:,} bytes as published")
+        yield Finding(
+            "snapshots", "ok", f"latest of {len(index.snapshots)} is {entry.id}, its {entry.bytes:,} bytes as published"
+        )
     except AtlasError as error:
         yield Finding("snapshots", "bad", str(error), "'atlas snapshots verify' examines all of them")
 
@@ -132,7 +143,9 @@ def _libraries() -> Iterator[Finding]:
     if missing:
         yield Finding("libraries", "bad", f"not installed: {', '.join(missing)}", "install the package again")
     yield Finding("versions", "ok", f"atlas {pipeline.__version__}, Python {platform.python_version()}, {versions}")
-    extras = ", ".join(f"{extra} {'installed' if _version(name) else 'not installed'}" for extra, name in EXTRAS.items())
+    extras = ", ".join(
+        f"{extra} {'installed' if _version(name) else 'not installed'}" for extra, name in EXTRAS.items()
+    )
     yield Finding("extras", "ok", extras)
 
 

@@ -11,9 +11,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pipeline import quiet
-
-quiet.prefect()
+import pipeline.quiet  # noqa: F401 - Prefect reads the settings while it is imported
 
 # isort: split
 import msgspec
@@ -51,7 +49,7 @@ def runner() -> Any:
     if wanted == "threads":
         return prefect.task_runners.ThreadPoolTaskRunner(max_workers=int(workers))
     try:
-        from prefect_dask import DaskTaskRunner
+        from prefect_dask import DaskTaskRunner  # pyright: ignore[reportMissingImports] - an extra
     except ImportError as error:
         raise Usage(f"{RUNNER}={wanted}: Dask is not installed; install the package with its extra 'dask'") from error
     if wanted == "dask":
@@ -75,8 +73,12 @@ def _may_pass(_task: object, _run: TaskRun, state: State[Any]) -> bool:
 
 _KEPT_HERE: dict[str, Any] = {"cache_policy": prefect.cache_policies.NO_CACHE, "persist_result": False}
 _PATIENT: dict[str, Any] = {
-    **_KEPT_HERE, "retries": 3, "retry_delay_seconds": prefect.tasks.exponential_backoff(60), "retry_jitter_factor": 0.5, "retry_condition_fn": _may_pass,
-}  # fmt: skip
+    **_KEPT_HERE,
+    "retries": 3,
+    "retry_delay_seconds": prefect.tasks.exponential_backoff(60),
+    "retry_jitter_factor": 0.5,
+    "retry_condition_fn": _may_pass,
+}
 _BRISK: dict[str, Any] = {**_PATIENT, "retries": 2, "retry_delay_seconds": prefect.tasks.exponential_backoff(2)}
 
 
@@ -131,14 +133,23 @@ def refresh(  # noqa: PLR0913, PLR0917 - each is an option of the command
     allow_shrink: bool = False,  # noqa: FBT001, FBT002 - parameters of a flow are named
     batch: int = batches.SIZE,
 ) -> Report:
-    """From a source to a published snapshot and the guide made from it. Parameters are the options of `atlas refresh`."""
-    chosen = Selection(task, author, top) if listed_in is None else Selection(None, author, top, read_list(Path(listed_in)))
+    """From a source to a published snapshot and the guide made from it; parameters are the options of `atlas refresh`.
+
+    Paths are best absolute: a run may begin in another folder.
+    """
+    chosen = (
+        Selection(task, author, top) if listed_in is None else Selection(None, author, top, read_list(Path(listed_in)))
+    )
     options = Options(Path(home), source, day, chosen, without_secrets(endpoint), None, budget, allow_shrink)
     gathered = gather(options)
     with gathered.whole():
         dial = artifacts.Dial()
         content = batches.tables(
-            gathered.found, derive_texts.submit, extra=steps.reported(), size=batch, tick=lambda n: dial.derived(n, gathered.listed)
+            gathered.found,
+            derive_texts.submit,
+            extra=steps.reported(),
+            size=batch,
+            tick=lambda n: dial.derived(n, gathered.listed),
         )
         published = publish(options, gathered, content)
         if gathered.crawl:
@@ -153,7 +164,9 @@ def rederive(snapshot: str, home: str = ".", batch: int = batches.SIZE) -> again
     """Derive a snapshot's own raw configs again with today's rules, and say what differs. Nothing is published."""
     entry, path = shelf.locate(Path(home), snapshot)
     dial = artifacts.Dial()
-    content = batches.tables(again.texts(path), derive_texts.submit, size=batch, tick=lambda n: dial.derived(n, entry.configs))
+    content = batches.tables(
+        again.texts(path), derive_texts.submit, size=batch, tick=lambda n: dial.derived(n, entry.configs)
+    )
     found = again.compared(entry, path, content)
     artifacts.summary("rederive", artifacts.of_rederived(found))
     return found
@@ -171,5 +184,8 @@ def guide(home: str = ".", snapshot: str | None = None) -> tuple[list[str], dict
 def without_secrets(endpoint: str | None) -> str | None:
     """The endpoint, which is a parameter that Prefect stores and shows; raises `Usage` where it carries a password."""
     if endpoint is not None and "@" in endpoint:
-        raise Usage("the endpoint carries a user name or password, and a flow's parameters are stored and shown: leave them out, set HF_TOKEN")
+        raise Usage(
+            "the endpoint carries a user name or password, and Prefect stores and shows a flow's parameters:"
+            " leave them out and set HF_TOKEN"
+        )
     return endpoint

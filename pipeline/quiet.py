@@ -1,6 +1,6 @@
 """What Prefect is told before it is imported: no telemetry, and time for its first server to start.
 
-Only defaults: what the environment says already stands.
+Importing this sets the defaults in the environment, which child processes inherit; what stands there already stays.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ SETTINGS = {
 }
 
 
-def prefect() -> None:
-    """Set the defaults in this process's environment, which its children inherit."""
+def apply() -> None:
+    """Set what the environment does not say."""
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
+
+
+apply()

@@ -1,4 +1,4 @@
-"""Derives a snapshot's own raw configs again, offline, with today's rules: what differs is our change, never the Hub's."""
+"""Derives a snapshot's own raw configs again, offline, with today's rules: what differs is ours, not the Hub's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHUNK = 1_000
 
 
 class Rederived(msgspec.Struct, frozen=True):
-    """What became of a snapshot's configs. `not_kept` texts were too large for the snapshot and cannot be derived again."""
+    """What became of a snapshot's configs; `not_kept` texts were too large for the snapshot to hold."""
 
     snapshot: str
     code_version_then: str
@@ -45,7 +45,10 @@ def rederive(home: Path, snapshot_id: str, tick: Callable[[], object] | None = N
 def texts(path: Path) -> Iterator[Input]:
     """The distinct raw configs a snapshot carries, each under its config_id."""
     with duckdb.connect(str(path), read_only=True) as con:
-        kept = con.execute("SELECT config_id, coalesce(encode(raw), raw_bytes) AS kept FROM configs WHERE kept IS NOT NULL ORDER BY config_id")
+        kept = con.execute(
+            "SELECT config_id, coalesce(encode(raw), raw_bytes) AS kept FROM configs WHERE kept IS NOT NULL"
+            " ORDER BY config_id"
+        )
         while rows := kept.fetchmany(CHUNK):
             for config_id, raw in rows:
                 yield Input(config_id, raw, "snapshot", None)

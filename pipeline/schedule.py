@@ -1,4 +1,4 @@
-"""Serves the refresh flow on a schedule: a deployment that runs once at a time, and Prefect's own server where none is set up."""
+"""Serves the refresh flow on a schedule, once at a time, with Prefect's own server where none is set up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pipeline import quiet
+import pipeline.quiet  # noqa: F401 - Prefect reads the settings while it is imported
 from pipeline.errors import AtlasError, Usage
 
 if TYPE_CHECKING:
@@ -30,25 +30,30 @@ def deployment(cron: str, timezone: str, parameters: Mapping[str, Any]) -> Runne
     Raises:
         Usage: the cron expression or the time zone is none, or a parameter may not be stored.
     """
-    quiet.prefect()
     from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy
     from prefect.client.schemas.schedules import CronSchedule
-    from prefect.deployments.runner import EntrypointType
+    from prefect.schedules import Cron
+    from prefect.types.entrypoint import EntrypointType
     from pydantic import ValidationError
 
     from pipeline import flows
 
     flows.without_secrets(parameters.get("endpoint"))
     try:
-        when = CronSchedule(cron=cron, timezone=timezone)
+        CronSchedule(cron=cron, timezone=timezone)
     except ValidationError as error:
-        raise Usage(f'--cron "{cron}" --timezone {timezone}: {error.errors()[0]["msg"]}; every day at six is "0 6 * * *"') from error
-    made = flows.refresh.to_deployment(
-        NAME, schedule=when, parameters=dict(parameters), paused=False, entrypoint_type=EntrypointType.MODULE_PATH,
+        raise Usage(
+            f'--cron "{cron}" --timezone {timezone}: {error.errors()[0]["msg"]}; every day at six is "0 6 * * *"'
+        ) from error
+    return flows.refresh.to_deployment(
+        NAME,
+        schedule=Cron(cron, timezone=timezone),
+        parameters=dict(parameters),
+        paused=False,
+        entrypoint_type=EntrypointType.MODULE_PATH,
         concurrency_limit=ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW),
         description="atlas refresh, by atlas schedule",
-    )  # fmt: skip
-    return made  # pyright: ignore[reportReturnType] - it is no coroutine where no loop runs
+    )  # pyright: ignore[reportReturnType] - it is no coroutine where no loop runs
 
 
 def serve(made: RunnerDeployment) -> None:
@@ -60,12 +65,11 @@ def serve(made: RunnerDeployment) -> None:
 
 @contextmanager
 def server(port: int = PORT) -> Iterator[str]:
-    """The address of Prefect's pages: of the server that is set up, or of one on the loopback that lives as long as this.
+    """The address of Prefect's pages: of the server that is set up, or of one on the loopback that ends with this.
 
     Raises:
         AtlasError: the port is taken, or the server does not start.
     """
-    quiet.prefect()
     from prefect.settings import PREFECT_API_URL, PREFECT_UI_URL, temporary_settings
 
     if PREFECT_API_URL.value():
@@ -80,10 +84,14 @@ def server(port: int = PORT) -> Iterator[str]:
 def _started(port: int) -> Iterator[None]:
     with socket.socket() as probe:
         if probe.connect_ex(("127.0.0.1", port)) == 0:
-            raise AtlasError(f"port {port} is taken: set PREFECT_API_URL where a Prefect server runs there, or name another --port")
+            raise AtlasError(
+                f"port {port} is taken: set PREFECT_API_URL where a Prefect server runs there, or name another --port"
+            )
     command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
     # A session of its own: Ctrl-C is for the runner, which still needs the server to take its schedule back.
-    child = subprocess.Popen([*command, "--log-level", "ERROR"], stdout=subprocess.DEVNULL, start_new_session=True)
+    child = subprocess.Popen(  # noqa: S603 - a command of our own
+        [*command, "--log-level", "ERROR"], stdout=subprocess.DEVNULL, start_new_session=True
+    )
     try:
         _wait(child, f"http://127.0.0.1:{port}/api/health")
         yield
@@ -100,4 +108,6 @@ def _wait(child: subprocess.Popen[bytes], health: str) -> None:
                 return
         except OSError:
             time.sleep(0.2)
-    raise AtlasError("Prefect's server did not start; 'prefect server start' shows why, and PREFECT_API_URL names one that runs")
+    raise AtlasError(
+        "Prefect's server did not start; 'prefect server start' shows why, and PREFECT_API_URL names one that runs"
+    )

@@ -99,7 +99,7 @@ def require(judged: Judged, what: str) -> None:
 
 
 def overview(digests: Mapping[str, tuple[int, str]], failures: Iterable[Failure]) -> list[dict[str, str]]:
-    """The validation as a table: per table its rows, digest, columns and rules that were checked, and what is broken."""
+    """The validation as a table: per table its rows, digest, columns and rules checked, and what is broken."""
     found = list(failures)
     rules = Counter(rule.table for rule in checks.rules())
     return [

@@ -16,7 +16,13 @@ DAY = dt.date(2026, 11, 29)
 
 def config(width: int) -> bytes:
     """A small Llama; every width is another design."""
-    keys = {"hidden_size": width, "intermediate_size": 64, "num_attention_heads": 2, "num_hidden_layers": 2, "vocab_size": 100}
+    keys = {
+        "hidden_size": width,
+        "intermediate_size": 64,
+        "num_attention_heads": 2,
+        "num_hidden_layers": 2,
+        "vocab_size": 100,
+    }
     return json.dumps({"architectures": ["LlamaForCausalLM"], "model_type": "llama", **keys}).encode()
 
 
@@ -53,4 +59,7 @@ def test_every_batch_is_told_and_few_are_ahead() -> None:
 
     batches.tables(found(), Ready, size=2, tick=told.append)
     assert told == [*range(2, 25, 2), 25]
-    assert [i - done for i, done in enumerate(handed)] == [*range(batches.AHEAD + 1), *[batches.AHEAD] * (13 - batches.AHEAD - 1)]
+    assert [i - done for i, done in enumerate(handed)] == [
+        *range(batches.AHEAD + 1),
+        *[batches.AHEAD] * (13 - batches.AHEAD - 1),
+    ]

@@ -49,7 +49,9 @@ def changed(home: Path, after: Tables) -> Difference:
 
 def edited(tables: Tables, table: str, where: pl.Expr, **values: Any) -> Tables:
     """Set columns in the rows of a table that `where` selects."""
-    new = [pl.when(where).then(pl.lit(v, tables[table].schema[k])).otherwise(pl.col(k)).alias(k) for k, v in values.items()]
+    new = [
+        pl.when(where).then(pl.lit(v, tables[table].schema[k])).otherwise(pl.col(k)).alias(k) for k, v in values.items()
+    ]
     return {**tables, table: tables[table].with_columns(new)}
 
 
@@ -84,7 +86,7 @@ def test_a_design_counted_otherwise_is_ours(home: Path) -> None:
 
 
 def test_another_config_of_the_same_repository_is_the_hubs(home: Path) -> None:
-    """A repository that had text B and now has text A: the Hub's, with the values that changed with it; nothing is ours."""
+    """Two repositories swap their texts: the Hub's, with the values that changed with them; nothing is ours."""
     tables = hand_made.content()
     owner = tables["models"].filter(config(hand_made.RAW_B))["repo_id"][0]
     other = tables["models"].filter(config(hand_made.RAW_A))["repo_id"][0]
@@ -94,7 +96,9 @@ def test_another_config_of_the_same_repository_is_the_hubs(home: Path) -> None:
     assert found.hub.configs == sorted([owner, other])
     assert (found.hub.same_design, found.ours.changed) == (0, 0)
     totals = next(c for c in found.hub.columns if c.column == "params_total")
-    assert totals.examples == sorted([Example(owner, "56", "308"), Example(other, "308", "56")], key=lambda e: e.repo_id)
+    assert totals.examples == sorted(
+        [Example(owner, "56", "308"), Example(other, "308", "56")], key=lambda e: e.repo_id
+    )
 
 
 def test_models_come_and_go_and_turn_out_otherwise(home: Path) -> None:
@@ -116,7 +120,9 @@ def test_the_command_prints_80_columns_and_whole_json(home: Path, capsys: pytest
     """Hostile names are shown, not obeyed; lists are cut for people and whole for programs; unknown dates exit 8."""
     tables = hand_made.content()
     extra = [tables["models"].filter(pl.col("config_id").is_null()).head(1)] * 30
-    rows = [one.with_columns(pl.lit(f"zzz/\x1b[2J\u202e{i:02}{'x' * 90}").alias("repo_id")) for i, one in enumerate(extra)]
+    rows = [
+        one.with_columns(pl.lit(f"zzz/\x1b[2J\u202e{i:02}{'x' * 90}").alias("repo_id")) for i, one in enumerate(extra)
+    ]
     changed(home, {**tables, "models": pl.concat([tables["models"], *rows])})
     assert main(["diff", FIRST, SECOND, "--home", str(home)]) == 0
     out = capsys.readouterr().out

@@ -15,9 +15,14 @@ from pipeline.derive import Input
 
 DAY = dt.date(2026, 11, 29)
 LLAMA = {
-    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 16, "intermediate_size": 64, "num_attention_heads": 2,
-    "num_hidden_layers": 2, "vocab_size": 100,
-}  # fmt: skip
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "hidden_size": 16,
+    "intermediate_size": 64,
+    "num_attention_heads": 2,
+    "num_hidden_layers": 2,
+    "vocab_size": 100,
+}
 TEXTS = {
     "org/plain": json.dumps(LLAMA).encode(),
     "org/wide": json.dumps({**LLAMA, "hidden_size": 32}).encode(),
@@ -38,7 +43,7 @@ def published(home: Path, content: dict[str, pl.DataFrame]) -> str:
 
 
 def test_todays_rules_give_todays_rows(tmp_path: Path) -> None:
-    """Every kept text, UTF-8 or not, comes out the same; the one that was not kept is counted, and nothing is written."""
+    """Every kept text, UTF-8 or not, comes out the same; what was not kept is counted, and nothing is written."""
     day = published(tmp_path, tables())
     before = sorted(tmp_path.rglob("*"))
     found = rederive.rederive(tmp_path, day)

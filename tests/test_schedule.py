@@ -20,7 +20,11 @@ def test_options_become_parameters_with_absolute_paths(tmp_path: Path, monkeypat
     """A run may begin in another folder: home, list file and source folder are absolute, words stay words."""
     monkeypatch.chdir(tmp_path)
     made = parameters("configs", "text-generation", 5, None, Path("names.txt"), 100, None, Path())
-    assert (made["home"], made["source"], made["listed_in"]) == (str(tmp_path), f"{tmp_path}/configs", f"{tmp_path}/names.txt")
+    assert (made["home"], made["source"], made["listed_in"]) == (
+        str(tmp_path),
+        f"{tmp_path}/configs",
+        f"{tmp_path}/names.txt",
+    )
     assert parameters("hub", "text-generation", None, None, None, None, None, Path())["source"] == "hub"
 
 
@@ -42,7 +46,10 @@ def test_a_deployment_runs_once_at_a_time_and_cancels_the_second() -> None:
 
     made = schedule.deployment("0 6 * * *", "Europe/Berlin", {"source": "hub"})
     (when,) = made.schedules or []
-    assert (getattr(when.schedule, "cron", None), getattr(when.schedule, "timezone", None)) == ("0 6 * * *", "Europe/Berlin")
+    assert (getattr(when.schedule, "cron", None), getattr(when.schedule, "timezone", None)) == (
+        "0 6 * * *",
+        "Europe/Berlin",
+    )
     assert made.concurrency_limit == 1
     assert str(getattr(made.concurrency_options, "collision_strategy", None)).endswith("CANCEL_NEW")
     assert (made.entrypoint, made.parameters) == ("pipeline.flows.refresh", {"source": "hub"})
@@ -94,7 +101,10 @@ def test_the_deployments_of_prefect_yaml_fit_the_flows(name: str) -> None:
     assert module == flows.__name__
     assert set(one["parameters"]) <= set(inspect.signature(getattr(flows, attribute).fn).parameters)
     assert one["concurrency_limit"] == {"limit": 1, "collision_strategy": "CANCEL_NEW"}
-    assert one["work_pool"]["job_variables"]["env"] == {"DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
+    assert one["work_pool"]["job_variables"]["env"] == {
+        "DO_NOT_TRACK": "1",
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    }
 
 
 def test_a_wrong_endpoint_is_refused_before_it_is_stored() -> None:

@@ -26,7 +26,9 @@ def publish(home: Path, downloads: int, day: str) -> snapshot.Published:
     """The hand-made atlas with other download counts."""
     tables = hand_made.content()
     tables["models"] = tables["models"].with_columns(pl.col("downloads") + downloads)
-    return snapshot.publish(home, tables, day=dt.date.fromisoformat(day), source="hand", listed=hand_made.LISTED, code_version="0")
+    return snapshot.publish(
+        home, tables, day=dt.date.fromisoformat(day), source="hand", listed=hand_made.LISTED, code_version="0"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +56,7 @@ def test_a_retracted_latest_gives_way_to_the_one_before(home: Path) -> None:
 
 
 def test_what_is_taken_back_stays_back(home: Path) -> None:
-    """The next publication follows the standing one under a new id, even after pruning, and a day is never used twice."""
+    """The next publication follows the standing one under a new id, also after pruning; no id is used twice."""
     shelf.retract(home, SECOND, "a wrong rule")
     shelf.prune(home)
     made = publish(home, 1, SECOND)
@@ -83,7 +85,9 @@ def test_all_may_be_retracted(home: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "why", "error"), [("2020-01-01", "wrong", NotFound), (SECOND, "  ", Usage)])
-def test_only_what_exists_is_retracted_and_only_with_a_reason(home: Path, name: str, why: str, error: type[Exception]) -> None:
+def test_only_what_exists_is_retracted_and_only_with_a_reason(
+    home: Path, name: str, why: str, error: type[Exception]
+) -> None:
     """An unknown date or an empty reason changes nothing."""
     before = shelf.read(shelf.folder(home))
     with pytest.raises(error):
@@ -91,9 +95,11 @@ def test_only_what_exists_is_retracted_and_only_with_a_reason(home: Path, name: 
     assert shelf.read(shelf.folder(home)) == before
 
 
-@pytest.mark.parametrize("point", ["snapshot.index.before", "snapshot.index.renamed", "snapshot.prune.before", "snapshot.prune.removed"])
+@pytest.mark.parametrize(
+    "point", ["snapshot.index.before", "snapshot.index.renamed", "snapshot.prune.before", "snapshot.prune.removed"]
+)
 def test_a_killed_prune_is_finished_by_the_next(home: Path, point: str) -> None:
-    """Wherever pruning is killed, the retracted snapshot is not adopted again, and pruning again ends as if nothing had happened."""
+    """Wherever pruning is killed, the retracted snapshot is not adopted again, and pruning again ends it well."""
     shelf.retract(home, SECOND, "wrong")
     code = "import sys, pathlib; from pipeline import shelf; shelf.prune(pathlib.Path(sys.argv[1]))"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "ATLAS_FAILPOINT": f"{point}:kill"}
@@ -106,7 +112,7 @@ def test_a_killed_prune_is_finished_by_the_next(home: Path, point: str) -> None:
 
 
 def test_the_commands_say_what_they_did(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`retract` names the new latest, `ls` shows the reason, `prune` the deleted file; an empty home is no error to prune."""
+    """`retract` names the new latest, `ls` the reason, `prune` the deleted file; an empty home may be pruned."""
     at = ["--home", str(home)]
     assert main(["snapshots", "retract", SECOND, "--why", "a wrong rule", *at]) == 0
     assert f"latest is {FIRST}" in capsys.readouterr().err

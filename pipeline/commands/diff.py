@@ -18,10 +18,10 @@ def run(
 ) -> None:
     """Show what changed between two snapshots, the Hub's changes apart from ours.
 
-    The same config with other values: our rules changed. Another config: the Hub's repository did. Counts that move daily, such as
-    downloads, are not compared. Lists are cut at ten names; --json has all.
+    The same config with other values: our rules changed. Another config: the Hub's repository did. Counts that move
+    daily, such as downloads, are not compared. Lists are cut at ten names; --json has all.
     """
-    from pipeline import difference, diff
+    from pipeline import diff, difference
 
     found = diff.diff(home, before, after)
     if json:

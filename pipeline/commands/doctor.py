@@ -20,7 +20,8 @@ MARKS = {"ok": "ok", "note": "note", "bad": "BAD"}
 def run(json: Json = False, endpoint: Endpoint = None, home: Home = Path()) -> None:
     """Say what works here: Hub, token (never shown), quotas, home, disk, snapshots, versions.
 
-    Exit code 0 where everything works, 4 where the Hub does not (everything else may), 6 or 1 where a snapshot or the home is bad.
+    Exit code 0 where everything works, 4 where the Hub does not (everything else may), 6 where a snapshot is damaged, 1
+    where the home cannot be written.
     """
     from pipeline import doctor, login
 

@@ -13,32 +13,53 @@ from pipeline.options import Endpoint, Home
 def run(
     cron: Annotated[str, typer.Option("--cron", help='When: minute, hour, day, month, weekday, such as "0 6 * * *".')],
     timezone: Annotated[str, typer.Option("--timezone", help="The time zone of --cron.")] = "UTC",
-    source: Annotated[str, typer.Option("--source", help="hub, catalogue, or a folder of configs or checkpoints.")] = "hub",
-    task: Annotated[str, typer.Option("--task", help="Hub: the task whose repositories are listed.")] = "text-generation",
+    source: Annotated[
+        str, typer.Option("--source", help="hub, catalogue, or a folder of configs or checkpoints.")
+    ] = "hub",
+    task: Annotated[
+        str, typer.Option("--task", help="Hub: the task whose repositories are listed.")
+    ] = "text-generation",
     top: Annotated[int | None, typer.Option("--top", min=1, help="Hub: only the N most downloaded.")] = None,
     author: Annotated[str | None, typer.Option("--author", help="Hub: only this author's.")] = None,
-    names: Annotated[Path | None, typer.Option("--list", help="Hub: only the repositories named in this file, read at every run.")] = None,
-    budget: Annotated[int | None, typer.Option("--budget", min=1, help="Hub: at most this many requests a run.")] = None,
-    port: Annotated[int, typer.Option("--port", min=1, max=65_535, help="Where Prefect's own server listens, if it is started here.")] = 4200,
+    names: Annotated[
+        Path | None, typer.Option("--list", help="Hub: only the repositories named in this file, read at every run.")
+    ] = None,
+    budget: Annotated[
+        int | None, typer.Option("--budget", min=1, help="Hub: at most this many requests a run.")
+    ] = None,
+    port: Annotated[
+        int,
+        typer.Option("--port", min=1, max=65_535, help="Where Prefect's own server listens, if it is started here."),
+    ] = 4200,
     endpoint: Endpoint = None,
     home: Home = Path(),
 ) -> None:
-    """Serve the refresh as a Prefect flow on a schedule, until interrupted; one run at a time, a second one is cancelled.
+    """Serve the refresh as a Prefect flow on a schedule, until interrupted; a run that meets another is cancelled.
 
-    Uses the Prefect server of PREFECT_API_URL, or starts one on the loopback for as long as this runs. Options are stored in Prefect
-    as the flow's parameters; the token is not among them: set HF_TOKEN, or log in with huggingface_hub. Telemetry is off.
+    Uses the Prefect server of PREFECT_API_URL, or starts one on the loopback for as long as this runs. Options are
+    stored in Prefect as the flow's parameters; the token is not among them: set HF_TOKEN, or log in with
+    huggingface_hub. Telemetry is off.
     """
     from pipeline import schedule
 
     made = schedule.deployment(cron, timezone, parameters(source, task, top, author, names, budget, endpoint, home))
     typer.echo("starting; Prefect takes some seconds (telemetry is off: DO_NOT_TRACK=1)", err=True)
     with schedule.server(port) as address:
-        typer.echo(f"refresh/{schedule.NAME} runs at {cron} {timezone}; watch it at {address}, stop it with Ctrl-C", err=True)
+        typer.echo(
+            f"refresh/{schedule.NAME} runs at {cron} {timezone}; watch it at {address}, stop it with Ctrl-C", err=True
+        )
         schedule.serve(made)
 
 
 def parameters(
-    source: str, task: str, top: int | None, author: str | None, names: Path | None, budget: int | None, endpoint: str | None, home: Path
+    source: str,
+    task: str,
+    top: int | None,
+    author: str | None,
+    names: Path | None,
+    budget: int | None,
+    endpoint: str | None,
+    home: Path,
 ) -> dict[str, str | int | None]:
     """The flow's parameters; paths are made absolute, since a run may begin in another folder."""
     return {

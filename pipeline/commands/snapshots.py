@@ -71,7 +71,7 @@ Date = Annotated[str, typer.Argument(metavar="D", help="The snapshot's date.")]
 
 
 def rederive(snapshot: Date, *, json: Json = False, home: Home = Path()) -> None:
-    """Derive a snapshot's own raw configs again with today's rules, offline, and show what differs; nothing is written."""
+    """Derive a snapshot's own raw configs again with today's rules, offline, and show what differs; write nothing."""
     from pipeline import difference, shelf
     from pipeline import rederive as again
     from pipeline.crawled import Progress
