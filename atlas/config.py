@@ -115,6 +115,7 @@ class Config:
             self.read.add(key)
             if value is not None:
                 self.noted[field] = Evidence(field, value, EXPLICIT if key == field else ALIAS, self.prefix + key)
+                self.read.update(other for other in keys if other in self.raw and self.raw[other] == value)
                 return value
             present = True
         return None if present else self._unstated(field)

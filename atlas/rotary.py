@@ -30,22 +30,30 @@ def read_rotary(c: Config) -> Rotary:
     if not isinstance(kind, str) or kind == "default":
         return Rotary(theta, None, None, stated, stated)
     factor = table.get("factor")
-    native = table.get("original_max_position_embeddings", c.opt("original_max_position_embeddings"))
-    return Rotary(
-        theta,
-        kind[:40],
-        None if factor is None else finite(f"{where}.factor", factor),
-        stated,
-        c.note("native_context", native, EXPLICIT, f"{where}.original_max_position_embeddings")
-        if type(native) is int
-        else stated,
-    )
+    factor = None if factor is None else finite(f"{where}.factor", factor)
+    return Rotary(theta, kind[:40], factor, stated, _native(c, table, where, kind, stated))
+
+
+FROM_STATED = ("yarn", "dynamic")
+"""Kinds whose reference implementation takes the stated context for the one before scaling, where none is given."""
+
+
+def _native(c: Config, table: Mapping[str, Any], where: str, kind: str, stated: int | None) -> int | None:
+    """The context before scaling: stated, else by the rule of the scaling's kind, else not known."""
+    given = table.get("original_max_position_embeddings", c.opt("original_max_position_embeddings"))
+    if type(given) is int:
+        return c.note("native_context", given, EXPLICIT, f"{where}.original_max_position_embeddings")
+    return c.derived("native_context", stated, f"{kind} scales from the stated context") if kind in FROM_STATED else None
 
 
 def _table(c: Config) -> tuple[Mapping[str, Any], str]:
-    """The object that holds RoPE's settings; where it is one per layer type, that of full attention."""
+    """The object that holds RoPE's settings; where it is one per layer type, that of full attention.
+
+    What the file states goes before what the class takes when it states neither.
+    """
     c.read.update(("rope_parameters", "rope_scaling", "rope_theta"))
-    for key in ("rope_parameters", "rope_scaling"):
+    stated = [key for key in ("rope_parameters", "rope_scaling") if c.raw.get(key) is not None]
+    for key in stated or ("rope_parameters", "rope_scaling"):
         found = c.opt(key)
         if found not in (None, {}):
             table = mapping(key, found)

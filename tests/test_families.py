@@ -45,3 +45,32 @@ def test_names_with_a_leading_underscore_are_no_families() -> None:
     """`_irrelevant.toml` holds reviewed keys and can never be reached as a model_type."""
     assert "_irrelevant" in available()
     assert "_irrelevant" not in ROWS
+
+
+def test_a_stated_scaling_goes_before_the_class_default() -> None:
+    """gpt-oss has a default YaRN table; a file that states `rope_scaling` is read by what it states."""
+    from atlas.interpret import derive
+
+    stated = {"rope_type": "linear", "factor": 2.0}
+    assert derive({"model_type": "gpt_oss", "rope_scaling": stated}).fingerprint.rope_scaling == "linear"
+    assert derive({"model_type": "gpt_oss"}).fingerprint.rope_factor == 32
+
+
+def test_the_context_before_a_scaling_is_known_only_where_something_says_it() -> None:
+    """YaRN scales from the stated context where no other is given; linear scaling says nothing of where it starts."""
+    from atlas.interpret import derive
+
+    def native(kind: str) -> int | None:
+        scaling = {"rope_type": kind, "factor": 4.0}
+        return derive({"model_type": "llama", "rope_scaling": scaling}).fingerprint.native_context
+
+    assert (native("yarn"), native("linear")) == (2048, None)
+
+
+def test_a_second_spelling_of_the_same_value_is_read_too() -> None:
+    """gpt-oss files state the experts per token twice; where both agree neither is unread."""
+    from atlas.interpret import derive
+
+    both = {"model_type": "gpt_oss", "num_experts_per_tok": 4}
+    assert derive({**both, "experts_per_token": 4}).unread == ()
+    assert derive({**both, "experts_per_token": 8}).unread == ("experts_per_token",)
