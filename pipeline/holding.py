@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from atlas.interpret import Derived, derive
-from pipeline.catalogue import Content, Entry, Fact
+from atlas.totals import check_total
+from pipeline.catalogue import Content, Entry, Expected, Fact
 from pipeline.verification import disagreements, total_row
 from schemas.vocabulary import Check
 
@@ -27,12 +28,23 @@ def check(entry: Entry, derived: Derived) -> Row | None:
     if entry.expect is None:
         return None
     row = total_row(entry.repo, derived, entry.expect.params_total, KIND)
+    if row is not None and row["result"] != Check.EXACT:
+        row |= _less(derived, entry.expect)
     if row is not None and Content.PACKED in entry.expect.holds:
         row |= {
             "result": Check.UNCHECKED.value,
             "note": "packed quantization: the published figure is no count of weights",
         }
     return row
+
+
+def _less(derived: Derived, expect: Expected) -> Row:
+    """What to say of the row where the figure, less what is counted beside the model, is ours to the last weight."""
+    found = check_total(derived, expect.params_total - sum(b.elements for b in expect.beside))
+    if not expect.beside or found.check is not Check.EXACT:
+        return {}
+    words = [f"{b.what.value} included, {b.source}: {b.elements:+,}" for b in expect.beside]
+    return {"result": found.check.value, "note": "; ".join([*words, *filter(None, [found.note])])}
 
 
 def _facts(entry: Entry) -> list[tuple[str, int, str]]:

@@ -65,6 +65,13 @@ GOOD: dict[str, Any] = {
     "reported": [{"fact": "params_total", "value": 8, "unit": "parameters", "citation": "a paper, table 1"}],
 }
 
+BESIDE: dict[str, Any] = {
+    "params_total": 9,
+    "source": "a table",
+    "holds": ["language_model"],
+    "beside": [{"what": "towers", "elements": 1, "source": "a count"}],
+}
+
 
 def write(folder: Path, *rows: dict[str, Any]) -> Path:
     """A catalogue file of the organisation `org` with these rows."""
@@ -169,6 +176,7 @@ def test_a_good_row_is_read(tmp_path: Path) -> None:
         ({"reported": [{**GOOD["reported"][0], "fact": "price"}]}, "price"),
         ({"reported": [{**GOOD["reported"][0], "value": 1.5}]}, "value"),
         ({"added": 1}, "added"),
+        ({"expect": BESIDE}, "counts beside what it does not hold"),
     ],
 )
 def test_a_wrong_row_is_refused_with_its_reason(tmp_path: Path, change: dict[str, Any], reason: str) -> None:

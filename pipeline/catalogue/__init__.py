@@ -61,15 +61,25 @@ class Reported(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     citation: str
 
 
+class Beside(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Elements of the figure that no derivation covers, with the count that they come from."""
+
+    what: Content
+    elements: int
+    source: str
+
+
 class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A parameter total published for the checkpoint, to hold a derivation against.
 
-    `holds` names what the figure counts; empty means that nobody has worked it out yet.
+    `holds` names what the figure counts; empty means that nobody has worked it out yet. `beside` counts what of it
+    stands outside the derived model.
     """
 
     params_total: int
     source: str
     holds: tuple[Content, ...] = ()
+    beside: tuple[Beside, ...] = ()
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -130,6 +140,10 @@ def _check(entry: Entry, file_name: str) -> None:
         (entry.retrieved > dated(), "it was retrieved after the catalogue's own date"),
         (any(not fact.citation.strip() for fact in entry.reported), "a fact has no citation"),
         (
+            entry.expect is not None and not _counted(entry.expect),
+            "its expectation counts beside what it does not hold",
+        ),
+        (
             any(fact.unit != UNITS[fact.fact] for fact in entry.reported),
             "a fact is stated in another unit than its own",
         ),
@@ -138,3 +152,8 @@ def _check(entry: Entry, file_name: str) -> None:
         if wrong:
             message = f"catalogue entry {entry.repo} is wrong: {reason}"
             raise Corrupt(message)
+
+
+def _counted(expect: Expected) -> bool:
+    """Whether everything counted beside is among what the figure holds, more than nothing, and has a source."""
+    return all(b.what in expect.holds and b.elements > 0 and b.source.strip() for b in expect.beside)
