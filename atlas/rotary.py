@@ -43,7 +43,9 @@ def _native(c: Config, table: Mapping[str, Any], where: str, kind: str, stated: 
     given = table.get("original_max_position_embeddings", c.opt("original_max_position_embeddings"))
     if type(given) is int:
         return c.note("native_context", given, EXPLICIT, f"{where}.original_max_position_embeddings")
-    return c.derived("native_context", stated, f"{kind} scales from the stated context") if kind in FROM_STATED else None
+    if kind not in FROM_STATED:
+        return None
+    return c.derived("native_context", stated, f"{kind} scales from the stated context")
 
 
 def _table(c: Config) -> tuple[Mapping[str, Any], str]:
