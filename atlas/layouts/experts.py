@@ -24,8 +24,11 @@ def sparse_step(c: Config) -> Words:
     n, step = n_layers(c), c.count("decoder_sparse_step")
     if c.opt("num_experts") == 0:
         return ("dense",) * n
-    dense = c.opt("mlp_only_layers") or []
-    if not isinstance(dense, list) or not all(type(i) is int for i in dense):  # pyright: ignore[reportUnknownVariableType]
+    stated = c.opt("mlp_only_layers")
+    dense = entries("mlp_only_layers", stated) if stated else []
+    if not dense and step == 1:
+        return ("moe",) * n
+    if not all(type(i) is int for i in dense):
         raise bad_value("mlp_only_layers", dense, "a list of layer indices")
     return tuple("dense" if i in dense or (i + 1) % step else "moe" for i in range(n))
 
