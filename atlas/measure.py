@@ -79,10 +79,10 @@ def part_ledger(part: Part) -> Ledger:
     )
 
 
-def _growth(states: tuple[State, ...], kind: str, *, bounded: bool) -> float:
+def _growth(states: tuple[State, ...], kind: str, *, bounded: bool, cache_width: float = CACHE_WIDTH) -> float:
     """Bytes per token of the states of a kind, windowed ones counted only where asked."""
     found = (s for s in states if s.kind == kind and s.stride and (bounded or s.window is None))
-    return sum(s.elements * (CACHE_WIDTH if s.width is None else s.width) / s.stride for s in found)
+    return sum(s.elements * (cache_width if s.width is None else s.width) / s.stride for s in found)
 
 
 @lru_cache(maxsize=16384)
@@ -148,6 +148,23 @@ def kv_bytes(model: Model, context: int, cache_width: float = CACHE_WIDTH) -> fl
         for p in each.parts
         for s in p.states
     )
+
+
+def kv_bytes_per_token(model: Model, cache_width: float = CACHE_WIDTH) -> float:
+    """Bytes one more token adds once every window is full, at `cache_width` bytes per cache element."""
+    return sum(
+        n * _growth(p.states, "kv", bounded=False, cache_width=cache_width)
+        for each, n in model.counted().items()
+        for p in each.parts
+    )
+
+
+def decode_bytes(model: Model, context: int, cache_width: float = CACHE_WIDTH) -> float:
+    """Bytes moved to decode one token after `context`: compute weights at 2 bytes, and what it reads of the cache."""
+    read = (
+        n * r.bytes_at(context, cache_width) for each, n in model.counted().items() for p in each.parts for r in p.reads
+    )
+    return 2 * model_ledger(model).active_compute + sum(read)
 
 
 def attention_flops(model: Model, context: int) -> int:

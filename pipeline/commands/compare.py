@@ -1,0 +1,45 @@
+"""`atlas compare`: models side by side, differences marked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from pipeline.options import Home, Json, Snapshot
+
+
+def run(
+    models: Annotated[
+        list[str],
+        typer.Argument(metavar="A B [C...]", help="Names as for show, or paths of configs or checkpoint folders."),
+    ],
+    at: Annotated[str, typer.Option("--at", help="Tokens of the sequence: 8192, 128k, 1m (k is 1,024).")] = "128k",
+    dtype: Annotated[
+        str, typer.Option("--dtype", help="What a cache element is stored in: bf16, fp8, int4, ...")
+    ] = "bf16",
+    form: Annotated[Literal["table", "md"], typer.Option("--format", help="For people, or Markdown.")] = "table",
+    json: Json = False,
+    snapshot: Snapshot = None,
+    home: Home = Path(),
+) -> None:
+    """Show models side by side: shape, weights, cache and cost at one context, differences marked.
+
+    A word that is an existing path is a local config or checkpoint folder; any other is a model of the snapshot. A
+    refused model ends the command with exit code 3.
+    """
+    from pipeline import comparison
+    from pipeline.screen import write
+    from pipeline.widths import context_of, width_of
+
+    found = comparison.compare(home, snapshot, models, context_of(at), dtype, width_of(dtype))
+    if json:
+        from pipeline.inspection import encoded
+
+        typer.echo(encoded(comparison.as_object(found)))
+    elif form == "md":
+        for line in comparison.as_markdown(found):
+            typer.echo(line)
+    else:
+        write(comparison.table(found))
