@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from atlas.fingerprint import Fingerprint
 from atlas.interpret import derive
 
@@ -88,3 +90,21 @@ def test_biases_of_networks_reach_the_shared_experts() -> None:
     assert found.params_ffn_dense == 3 * 2048 * 10944 + 2 * 10944 + 2048
     assert found.params_experts_shared == 3 * 2048 * 2816 + 2 * 2816 + 2048
     assert row("deepseek_v2", mlp_bias=False, **stated).params_experts_shared == 3 * 2048 * 2816
+
+
+@pytest.mark.parametrize(
+    ("model_type", "usual", "own"),
+    [
+        ("bart", {"hidden_size": 512}, {"d_model": 512}),
+        ("blenderbot-small", {"hidden_size": 256}, {"d_model": 256}),
+        ("dbrx", {"num_hidden_layers": 3, "hidden_size": 1024}, {"n_layers": 3, "d_model": 1024}),
+        ("distilbert", {"num_hidden_layers": 3, "hidden_size": 384}, {"n_layers": 3, "dim": 384}),
+        ("xglm", {"num_hidden_layers": 3, "hidden_size": 512}, {"num_layers": 3, "d_model": 512}),
+        ("t5", {"num_hidden_layers": 3, "head_dim": 32}, {"num_layers": 3, "d_kv": 32}),
+        ("zamba", {"head_dim": 128}, {"attention_head_dim": 128}),
+        ("recurrent_gemma", {"sliding_window": 512}, {"attention_window_size": 512}),
+    ],
+)
+def test_both_spellings_of_a_key_say_the_same(model_type: str, usual: dict[str, int], own: dict[str, int]) -> None:
+    """The class's attribute_map lets the usual name stand for its own: a config may hold either."""
+    assert row(model_type, **usual) == row(model_type, **own) != row(model_type)
