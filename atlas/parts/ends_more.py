@@ -7,7 +7,7 @@ from collections.abc import Callable
 from atlas.config import Config
 from atlas.parts.ends import decoder, head_of, labels_of, norm
 from atlas.parts.extras import kept
-from atlas.refusal import Refused, shown
+from atlas.refusal import Refused, not_derivable, shown
 from atlas.structure import Part, Tensor
 from schemas.vocabulary import Component, RefusalKind, Role
 
@@ -47,15 +47,30 @@ def with_vectors(c: Config) -> Made:
     return (*parts, kept("ends.vectors", *made)), cls
 
 
-def padded_table(c: Config) -> Made:
-    """A token table one row longer than the vocabulary, for padding; the head has no such row."""
+def padded_table(c: Config, codes: int = 0) -> Made:
+    """A token table one row longer than the vocabulary, for padding; the head has no such row, nor those of codes."""
     cls, head = known_head(c, "lm", "none")
     vocab, d = c.count("vocab_size"), c.count("hidden_size")
+    rows = vocab + codes + 1
     made = [
-        kept("embedding", Tensor("model.embed_tokens.weight", (vocab + 1, d), Component.EMBEDDING, Role.LOOKUP)),
+        kept("embedding", Tensor("model.embed_tokens.weight", (rows, d), Component.EMBEDDING, Role.LOOKUP)),
         norm("model.norm", d, c.word("norm_class"), c.flag("norm_bias")),
     ]
     return (*made, *[kept("head", Tensor("lm_head.weight", (vocab, d), U))] * (head == "lm")), cls
+
+
+def segmented(c: Config) -> Made:
+    """The usual ends and a table of two rows, text and image (Kosmos-2.5)."""
+    parts, cls = decoder(c)
+    table = Tensor("model.segment_emb.weight", (2, c.count("hidden_size")), Component.EMBEDDING, Role.LOOKUP)
+    return (*parts, kept("segments", table)), cls
+
+
+def coded_table(c: Config) -> Made:
+    """The same, with a row for every code of every codebook; a head of that table is refused."""
+    if c.flag("tie_word_embeddings"):
+        raise not_derivable("a tied head would be longer than the vocabulary")
+    return padded_table(c, c.count("num_codebooks") * c.count("codebook_vocab_size"))
 
 
 def modernbert(c: Config) -> Made:
@@ -112,7 +127,5 @@ def cpmant(c: Config) -> Made:
     return (*made, *[kept("head", Tensor("lm_head.weight", (vocab, d), U))] * (head == "lm")), cls
 
 
-ENDS: dict[str, Callable[[Config], Made]] = {
-    f.__name__: f
-    for f in (narrow_head, scaled_head, with_vectors, padded_table, modernbert, cohere2_moe, xlstm, cpmant)
-}
+_MADE = (narrow_head, scaled_head, with_vectors, padded_table, segmented, coded_table)
+ENDS: dict[str, Callable[[Config], Made]] = {f.__name__: f for f in (*_MADE, modernbert, cohere2_moe, xlstm, cpmant)}

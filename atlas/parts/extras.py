@@ -113,7 +113,12 @@ def unit_scales(_: View, m: Mixing) -> list[Tensor]:
 
 def attention_sub_norm(v: View, _: Mixing) -> list[Tensor]:
     """A norm between attention and its output projection."""
-    return [vector("self_attn.attn_sub_norm.weight", v.count("hidden_size"), A)]
+    return _sub_norm(v, "self_attn.attn_sub_norm", v.count("hidden_size"), A)
+
+
+def _sub_norm(v: View, name: str, width: int, component: Component) -> list[Tensor]:
+    words = ("weight", "bias") if v.flag("norm_bias") else ("weight",)
+    return [vector(f"{name}.{w}", width, component) for w in words]
 
 
 def xielu(_: View, f: Feeding) -> list[Tensor]:
@@ -129,9 +134,15 @@ def hidden_scales(_: View, f: Feeding) -> list[Tensor]:
     return [vector("mlp.suv_gate", f.d_ff, F), vector("mlp.suv_up", f.d_ff, F)]
 
 
-def ffn_sub_norm(_: View, f: Feeding) -> list[Tensor]:
+def ffn_sub_norm(v: View, f: Feeding) -> list[Tensor]:
     """A norm between the activation and the down projection."""
-    return [vector("mlp.ffn_sub_norm.weight", f.d_ff, N)]
+    return _sub_norm(v, "mlp.ffn_sub_norm", f.d_ff, N)
+
+
+def delay_scale(v: View, _: Feeding) -> list[Tensor]:
+    """Two matrices that turn the delay into a scale of the network's input (Voxtral Realtime)."""
+    d, width = v.count("hidden_size"), v.count("delay_width")
+    return [Tensor("ada_rms_norm.linear1.weight", (width, d), F), Tensor("ada_rms_norm.linear2.weight", (d, width), F)]
 
 
 def shared_bias(v: View, f: Feeding) -> list[Tensor]:
@@ -152,7 +163,7 @@ EXTRAS: dict[str, Extra] = {
     f.__name__: f
     for f in (
         gate_proj, gate_proj_biased, square_output, latent_norms, gate_bias, head_gate, lambdas, dynamic_mask,
-        unit_scales, attention_sub_norm, xielu, hidden_scales, ffn_sub_norm, shared_bias, output_bias,
+        unit_scales, attention_sub_norm, xielu, hidden_scales, ffn_sub_norm, delay_scale, shared_bias, output_bias,
     )
 }  # fmt: skip
 
