@@ -6,6 +6,7 @@ be mistaken have a second mark (a dash, a shape or a label). A style sheet in th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from html import escape
@@ -24,6 +25,9 @@ FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 LABEL = 13
 VERSION = "6.4"
 
+# Vega frames groups by the measured width of their text, in no colour: the one thing that the fonts of a machine decide.
+_UNSEEN = re.compile(r'<path class="background" aria-hidden="true" d="[^"]*"[^>]*/>')
+
 
 @cache
 def _altair() -> Any:
@@ -40,7 +44,7 @@ def svg(chart: alt.TopLevelMixin, title: str) -> str:
     import vl_convert
 
     drawn = vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=VERSION)
-    head, _, body = drawn.partition(">")
+    head, _, body = _UNSEEN.sub("", drawn).partition(">")
     return f'{head} role="img"><title>{escape(terminal(title))}</title>{theme()}{body}\n'
 
 
@@ -61,6 +65,7 @@ def _finished(
             **axis, titleColor=MUTED, titleFontWeight="normal", gridColor=GRID, domainColor=GRID, tickColor=GRID,
             labelLimit=left,
         )
+        .configure_axisLeft(minExtent=left - 28, maxExtent=left - 28)
         .configure_view(stroke=None)
         .configure_text(font=FONT, fontSize=LABEL, color=INK)
         .configure_legend(

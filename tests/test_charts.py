@@ -91,6 +91,14 @@ def test_the_same_rows_give_the_same_bytes_in_another_process(kind: str) -> None
     assert again.decode() == drawn(kind)
 
 
+@pytest.mark.parametrize("kind", CASES)
+def test_the_fonts_of_a_machine_move_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measured in a font of other widths, everything stands where it stood: a machine without our font gives our bytes."""
+    ours = drawn(kind)
+    monkeypatch.setattr(charts, "FONT", "DejaVu Serif")
+    assert drawn(kind).replace("DejaVu Serif", "Liberation Sans, Arial, Helvetica, sans-serif") == ours
+
+
 @pytest.mark.parametrize("kind", ["share_bars", "curves", "years", "scatter"])
 def test_a_hostile_label_is_text(kind: str) -> None:
     """Markup, script and terminal escapes in a label are shown; they become no element and no control character."""
