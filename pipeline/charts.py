@@ -25,7 +25,7 @@ FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 LABEL = 13
 VERSION = "6.4"
 
-# Vega frames groups by the measured width of their text, in no colour: the one thing that the fonts of a machine decide.
+# Vega frames groups by the measured width of their text, in no colour: it is all that a machine's fonts decide.
 _UNSEEN = re.compile(r'<path class="background" aria-hidden="true" d="[^"]*"[^>]*/>')
 
 

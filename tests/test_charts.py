@@ -93,7 +93,7 @@ def test_the_same_rows_give_the_same_bytes_in_another_process(kind: str) -> None
 
 @pytest.mark.parametrize("kind", CASES)
 def test_the_fonts_of_a_machine_move_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Measured in a font of other widths, everything stands where it stood: a machine without our font gives our bytes."""
+    """Measured in a font of other widths, everything stands where it stood."""
     ours = drawn(kind)
     monkeypatch.setattr(charts, "FONT", "DejaVu Serif")
     assert drawn(kind).replace("DejaVu Serif", "Liberation Sans, Arial, Helvetica, sans-serif") == ours
