@@ -123,10 +123,10 @@ def total(ledgers: list[tuple[int, Ledger]]) -> Ledger:
         first,
         index,
         constant,
-        tuple(kv),
-        tuple(flops),
-        tuple(reads),
-        cross,  # pyright: ignore[reportArgumentType]
+        tuple(kv),  # pyright: ignore[reportArgumentType]
+        tuple(flops),  # pyright: ignore[reportArgumentType]
+        tuple(reads),  # pyright: ignore[reportArgumentType]
+        cross,
     )
 
 
