@@ -130,16 +130,21 @@ def both(before: Path, after: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 def ours(con: duckdb.DuckDBPyConnection) -> Ours:
     """What today's rules say otherwise of texts that both snapshots hold."""
-    pairs = (
-        "SELECT b, a, coalesce(m.repo_id, b.config_id) AS repo_id FROM b JOIN a USING (config_id) "
-        "LEFT JOIN (SELECT config_id, min(repo_id) AS repo_id FROM before.models GROUP BY ALL) m USING (config_id)"
-    )
     columns = _columns(con)
-    differs = " OR ".join(_differs(c, kind) for c, kind in {**columns, "verdict": False}.items())
-    changed = _one(con, f"SELECT count(*) FILTER ({differs}) FROM ({pairs})")
-    found = _verdicts(con, pairs), _changes(con, pairs, columns)
+    differs = " OR ".join(_differs(c, same_type) for c, same_type in {**columns, "verdict": False}.items())
+    # Every value is looked at once: what follows looks at the few configs that differ.
+    con.execute(f"CREATE TEMP TABLE changed AS SELECT config_id FROM b JOIN a USING (config_id) WHERE {differs}")
+    pairs = (
+        "SELECT b, a, coalesce(m.repo_id, b.config_id) AS repo_id FROM changed JOIN b USING (config_id)"
+        " JOIN a USING (config_id) LEFT JOIN (SELECT config_id, min(repo_id) AS repo_id FROM before.models"
+        " GROUP BY ALL) m USING (config_id)"
+    )
     return Ours(
-        _one(con, f"SELECT count(*) FROM ({pairs})"), changed, *found, {t: _designs(con, t) for t in _BY_DESIGN}
+        _one(con, "SELECT count(*) FROM before.configs JOIN after.configs USING (config_id)"),
+        _one(con, "SELECT count(*) FROM changed"),
+        _verdicts(con, pairs),
+        _changes(con, pairs, columns),
+        {t: _designs(con, t) for t in _BY_DESIGN},
     )
 
 
