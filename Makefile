@@ -33,10 +33,14 @@ atlas: $(VENV)/installed ## set up, then build the snapshot and the guide from t
 test: $(VENV)/installed-dev ## run the tests
 	$(BIN)/python -m pytest --numprocesses $(WORKERS)
 
-check: $(VENV)/installed-dev ## lint, format and types
+check: $(VENV)/installed-dev ## lint, format, types, and the committed guide against a fresh one
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
+	rm -rf $(VENV)/guide
+	$(BIN)/atlas refresh --source catalogue --home $(VENV)/guide >$(VENV)/guide.log
+	$(BIN)/atlas guide check --home $(VENV)/guide
+	diff -r $(VENV)/guide/reports/guide reports/guide
 
 bench: $(VENV)/installed-dev ## measure speed and memory
 	$(BIN)/python tests/bench

@@ -15,8 +15,8 @@ from atlas.fingerprint import Evidence, Fingerprint
 from atlas.layouts import FFN_LAYOUTS, MIXER_LAYOUTS
 from atlas.layouts.stacks import STACKS, encoder_reader
 from atlas.parse import Raw, load
-from atlas.parts import FFNS, MIXERS, Reader
-from atlas.parts.ends import ENDS, norm
+from atlas.parts import ENDS, FFNS, MIXERS, Reader
+from atlas.parts.ends import norm
 from atlas.parts.mtp import drafts
 from atlas.parts.norms import NORMS
 from atlas.refusal import Refused, contradiction, shown

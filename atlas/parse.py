@@ -29,14 +29,14 @@ def load(data: bytes) -> Raw:
         parsed = _load_again(data, str(error))
     if not isinstance(parsed, dict):
         raise Refused(RefusalKind.NOT_AN_OBJECT, f"the config is {_article(parsed)}, not an object of keys and values")
-    if not _keys_agree(data, parsed):
+    if not _keys_agree(data, parsed):  # pyright: ignore[reportUnknownArgumentType]
         _refuse_twice(data)
     return parsed  # pyright: ignore[reportUnknownVariableType]
 
 
 def _article(parsed: object) -> str:
-    names = {list: "a list", str: "a text", bool: "a true or false", type(None): "null"}
-    return names.get(type(parsed), "a number")
+    names = {"list": "a list", "str": "a text", "bool": "a true or false", "NoneType": "null"}
+    return names.get(type(parsed).__name__, "a number")
 
 
 def _load_again(data: bytes, why: str) -> object:

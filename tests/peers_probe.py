@@ -3,6 +3,9 @@
 Run by `peers_table.py` with the interpreter of an environment that has the tools; nothing here needs a network.
 """
 
+# What is compared is installed elsewhere or not at all.
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 import contextlib
@@ -65,7 +68,7 @@ def configs() -> dict[str, Path]:
     """The shipped model configs by repository."""
     import aiconfigurator_core
 
-    folder = Path(aiconfigurator_core.__file__).parent / "model_configs"
+    folder = Path(str(aiconfigurator_core.__file__)).parent / "model_configs"
     found = sorted(p for p in folder.glob("*_config.json") if not p.name.endswith("_hf_quant_config.json"))
     return {p.name.removesuffix("_config.json").replace("--", "/", 1): p for p in found}
 

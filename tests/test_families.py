@@ -6,8 +6,7 @@ import pytest
 
 from atlas.families import available, family, row
 from atlas.layouts import FFN_LAYOUTS, MIXER_LAYOUTS
-from atlas.parts import FFNS, MIXERS
-from atlas.parts.ends import ENDS
+from atlas.parts import ENDS, FFNS, MIXERS
 from atlas.parts.norms import NORMS
 
 ROWS = sorted(t for t in available() if not t.startswith("_"))

@@ -44,7 +44,8 @@ def mutants(table: Table) -> dict[str, dict[str, tuple[object, str]]]:
     return {fault: columns for fault, columns in faults.items() if columns}
 
 
-CASES = [pytest.param(t, m, id=f"{t.name}-{fault}") for t in TABLES.values() for fault, m in mutants(t).items()]
+FAULTS = [(t, fault, m) for t in TABLES.values() for fault, m in mutants(t).items()]
+CASES = [pytest.param(t, m, id=f"{t.name}-{fault}") for t, fault, m in FAULTS]
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=lambda t: t.name)
@@ -66,7 +67,7 @@ def test_a_wrong_value_is_caught(table: Table, wrong: dict[str, tuple[object, st
 
 def test_every_declared_check_has_a_mutant() -> None:
     """Every check of every column is among the rules that the mutants break."""
-    tried = {(p.values[0].name, rule) for p in CASES for _, rule in p.values[1].values()}
+    tried = {(t.name, rule) for t, _, m in FAULTS for _, rule in m.values()}
     declared = {(t.name, f"{f.name} {c.name}") for t in TABLES.values() for f in t.fields for c in checks(f)}
     assert [d for d in declared if not any(t == d[0] and d[1].startswith(rule) for t, rule in tried)] == []
 

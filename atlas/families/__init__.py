@@ -158,7 +158,7 @@ def _made(model_type: str, row: dict[str, Any]) -> Family:
     for key in ("mixer_norms", "ffn_norms", "references", "expect"):
         if key in row:
             row[key] = tuple(row[key])
-    row["keys"] = {k: tuple(v) if isinstance(v, list) else (v,) for k, v in row.get("keys", {}).items()}
+    row["keys"] = {k: tuple(_listed(v)) for k, v in row.get("keys", {}).items()}
     row["irrelevant"] = IRRELEVANT.union(row.get("irrelevant", ()))
     if "text" in row:
         row["text"] = msgspec.convert(row["text"], Wrapped)
@@ -185,7 +185,12 @@ def _unstated(model_type: str, row: dict[str, Any]) -> dict[str, Evidence]:
 
 
 def _specs(value: Any) -> tuple[Spec, ...]:
-    return tuple(_spec(each) for each in (value if isinstance(value, list) else [value]))
+    return tuple(_spec(each) for each in _listed(value))
+
+
+def _listed(value: Any) -> list[Any]:
+    """One or several, as a list."""
+    return value if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownVariableType]
 
 
 def _spec(value: str | dict[str, Any]) -> Spec:

@@ -69,6 +69,13 @@ MIXER_LAYOUTS: dict[str, Layout] = {
     "attn_type_list": latent.attn_type_list,
     "every_second_linear": latent.every_second_linear,
     "compress_ratios": compressed.compress_ratios,
+    **listed.MIXER_LAYOUTS,
+    **loops.LOOPED,
+    **shared_caches.LAYOUTS,
+    **zamba.LAYOUTS,
+    **by_layer.LAYOUTS,
+    **inkling.LAYOUTS,
+    **stacks.MIXER_LAYOUTS,
 }
 FFN_LAYOUTS: dict[str, Layout] = {
     "same": common.same_ffn,
@@ -83,10 +90,11 @@ FFN_LAYOUTS: dict[str, Layout] = {
     "experts_if_any": mixed.experts_if_any,
     "mlp_types": latent.mlp_types,
     "hash_first": compressed.hash_first,
+    **listed.FFN_LAYOUTS,
+    **loops.FFN_LAYOUTS,
+    **shared_caches.FFN_LAYOUTS,
+    **by_layer.FFN_LAYOUTS,
+    **inkling.FFN_LAYOUTS,
+    **stacks.FFN_LAYOUTS,
+    **bailing.FFN_LAYOUTS,
 }
-MIXER_LAYOUTS |= listed.MIXER_LAYOUTS | loops.LOOPED
-FFN_LAYOUTS |= listed.FFN_LAYOUTS | loops.FFN_LAYOUTS
-MIXER_LAYOUTS |= shared_caches.LAYOUTS | zamba.LAYOUTS | by_layer.LAYOUTS | inkling.LAYOUTS
-FFN_LAYOUTS |= shared_caches.FFN_LAYOUTS | by_layer.FFN_LAYOUTS | inkling.FFN_LAYOUTS
-MIXER_LAYOUTS |= stacks.MIXER_LAYOUTS
-FFN_LAYOUTS |= stacks.FFN_LAYOUTS | bailing.FFN_LAYOUTS

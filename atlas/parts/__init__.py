@@ -1,13 +1,14 @@
-"""Parts: small shape functions. Each has a cached builder from plain numbers and a reader that takes them from a config.
+"""Parts: small shape functions.
 
-A row names a reader; `MIXERS` and `FFNS` list them.
+Each has a cached builder from plain numbers and a reader that takes them from a config. A row names a reader; `MIXERS`,
+`FFNS` and `ENDS` list them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from atlas.config import View
+from atlas.config import Config, View
 from atlas.parts import (
     altup,
     attention,
@@ -16,6 +17,7 @@ from atlas.parts import (
     compressed,
     convolved,
     cross,
+    ends,
     ends_bert,
     ends_more,
     ends_pairs,
@@ -42,10 +44,10 @@ from atlas.parts import (
     zamba,
     zero_experts,
 )
-from atlas.parts.ends import ENDS
 from atlas.structure import Part
 
 Reader = Callable[[View], Part]
+EndsReader = Callable[[Config], tuple[tuple[Part, ...], str | None]]
 
 MIXERS: dict[str, Reader] = {
     "gqa": attention.read_gqa,
@@ -91,6 +93,11 @@ MIXERS: dict[str, Reader] = {
     "minicpmv": vendored.read_minicpmv,
     "block_attention": blocks.read_block_attention,
     "linear_attention": blocks.read_linear_attention,
+    **extras.MIXERS,
+    **memory.MIXERS,
+    **both_ways.MIXERS,
+    **convolved.MIXERS,
+    **gemma.MIXERS,
 }
 FFNS: dict[str, Reader] = {
     "mlp": ffn.read_mlp,
@@ -114,10 +121,20 @@ FFNS: dict[str, Reader] = {
     "hf_olmo_mlp": vendored.read_hf_olmo_mlp,
     "residual_mlp": vendored.read_residual_mlp,
     "linear_mlp": blocks.read_linear_mlp,
+    **gemma.FFNS,
+    "altup": altup.read_altup,
+    **extras.FFNS,
+    **convolved.FFNS,
 }
-MIXERS |= extras.MIXERS | memory.MIXERS | both_ways.MIXERS | convolved.MIXERS
-FFNS |= gemma.FFNS | {"altup": altup.read_altup}
-MIXERS |= gemma.MIXERS
-FFNS |= extras.FFNS | convolved.FFNS
-ENDS.update(ends_more.ENDS | ends_bert.ENDS | ends_pairs.ENDS)
-ENDS.update({"streams": hyper.decoder_of_streams, "per_layer": gemma.per_layer_ends, "altup": altup.altup_ends, "inkling": inkling.inkling_ends, "kimi": kimi.ends_with_residual, "frequencies": mistral_large.ends_with_frequencies})
+ENDS: dict[str, EndsReader] = {
+    **ends.ENDS,
+    **ends_more.ENDS,
+    **ends_bert.ENDS,
+    **ends_pairs.ENDS,
+    "streams": hyper.decoder_of_streams,
+    "per_layer": gemma.per_layer_ends,
+    "altup": altup.altup_ends,
+    "inkling": inkling.inkling_ends,
+    "kimi": kimi.ends_with_residual,
+    "frequencies": mistral_large.ends_with_frequencies,
+}

@@ -8,6 +8,9 @@ earlier configs of the same round had in common. Where transformers is installed
 model are timed too.
 """
 
+# What is compared is installed elsewhere or not at all.
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 import json

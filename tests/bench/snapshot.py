@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import duckdb
 import msgspec
@@ -51,9 +51,9 @@ def texts() -> list[bytes]:
     return [_variant(entries[i % len(entries)], i // len(entries), i) for i in range(CONFIGS)]
 
 
-def _variant(config: dict[str, object], n: int, i: int) -> bytes:
+def _variant(config: dict[str, Any], n: int, i: int) -> bytes:
     inner = next((k for k in ("text_config", "llm_config") if isinstance(config.get(k), dict)), None)
-    target = dict(config[inner] if inner else config)  # pyright: ignore[reportCallIssue, reportArgumentType]
+    target: dict[str, Any] = dict(config[inner] if inner else config)
     size = target.get("vocab_size")
     target["vocab_size"] = (size if isinstance(size, int) else 32_000) + 64 * (n // 2)
     target["rope_theta"] = 10_000.0 + n
