@@ -21,7 +21,7 @@ class Limits:
     """One try of a request."""
     silence: float = 20.0
     """Without a byte, or for a connection."""
-    contact: float = 20.0
+    contact: float = 6.0
     """For the first connection of all: without one, trying on for the whole deadline would only keep people waiting."""
     backoff: float = 0.25
     """The first pause before trying again; it doubles up to 8."""
