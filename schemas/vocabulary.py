@@ -1,6 +1,8 @@
 """The words of the atlas: every value of a closed set that a column, a row or a page may hold.
 
-The words are the field's own where the field has one. Column comments, checks and the data dictionary are made from here.
+The words are the field's own where the field has one. Column comments, checks and the data dictionary are made from
+here.
+here.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ class Check(StrEnum):
 class RefusalKind(StrEnum):
     """Why no number is given."""
 
+    UNREADABLE = "unreadable"
     NOT_JSON = "not_json"
     NOT_AN_OBJECT = "not_an_object"
     TOO_LARGE = "too_large"
