@@ -108,3 +108,45 @@ def test_biases_of_networks_reach_the_shared_experts() -> None:
 def test_both_spellings_of_a_key_say_the_same(model_type: str, usual: dict[str, int], own: dict[str, int]) -> None:
     """The class's attribute_map lets the usual name stand for its own: a config may hold either."""
     assert row(model_type, **usual) == row(model_type, **own) != row(model_type)
+
+
+@pytest.mark.parametrize("model_type", ["kimi_linear", "nemotron_h", "inkling_text", "bailing_hybrid", "rembert"])
+def test_a_class_that_ties_nothing_keeps_its_head(model_type: str) -> None:
+    """Their causal classes list no _tied_weights_keys (modeling_kimi_linear.py: `{}`), so the switch has no effect."""
+    stated, absent = row(model_type, tie_word_embeddings=True), row(model_type)
+    assert stated.tie_word_embeddings is False
+    assert stated.params_total == absent.params_total
+
+
+def test_a_text_model_without_a_class_of_its_own_with_a_head_has_none_when_it_stands_alone() -> None:
+    """No causal class takes qwen2_vl_text: the base model is built; nested, it has a head."""
+    alone = row("qwen2_vl_text", num_hidden_layers=1)
+    nested = row("qwen2_vl", text_config={"model_type": "qwen2_vl_text", "num_hidden_layers": 1})
+    assert alone.params_unembedding == 0
+    assert nested.params_unembedding == nested.params_embedding
+
+
+def test_shared_experts_have_the_biases_of_networks() -> None:
+    """modeling_nemotron_h.py and modeling_hy_v3.py: the shared network takes mlp_bias, the routed experts have none."""
+    layers = {"layers_block_type": ["moe"], "moe_shared_expert_intermediate_size": 3712, "hidden_size": 2688}
+    biased = row("nemotron_h", mlp_bias=True, **layers)
+    assert biased.params_experts_shared == 2 * 2688 * 3712 + 3712 + 2688
+    shared = row("hy_v3", mlp_bias=True, num_hidden_layers=2).params_experts_shared
+    assert shared == 3 * 4096 * 1536 + 2 * 1536 + 4096
+
+
+def test_a_shared_width_is_that_of_each_shared_expert() -> None:
+    """modeling_dots3_note.py: shared_experts_intermediate_size * n_shared_experts."""
+    found = row("dots3_note_text", n_shared_experts=2, num_hidden_layers=2)
+    assert found.params_experts_shared == 3 * 5120 * 2 * 1536
+
+
+def test_no_shared_expert_is_refused_where_the_class_builds_another() -> None:
+    """modeling_hy_v3.py, HYV3MLP: `intermediate_size or config.intermediate_size`, a width of 0 is the dense one."""
+    assert "shared" in refusal("hy_v3", num_shared_experts=0)
+
+
+@pytest.mark.parametrize("key", ["swa_head_dim", "swa_v_head_dim", "swa_num_attention_heads"])
+def test_shapes_that_only_remote_code_reads_are_refused(key: str) -> None:
+    """modeling_mimo_v2_flash.py, MiMoV2FlashAttention: heads and widths of windowed layers are those of full ones."""
+    assert key in refusal("mimo_v2_flash", **{key: 32})

@@ -104,6 +104,7 @@ def kimi_linear(c: Config) -> Words:
 def mimo(c: Config) -> Words:
     """Full and windowed layers: listed, else by hybrid_layer_pattern (1: windowed), else full at 0 and every 6th."""
     _mimo_window(c)
+    _mimo_alike(c)
     if c.opt("layer_types") is not None:
         return listed(c, "layer_types", c.rules.mixers)
     n, pattern = n_layers(c), c.opt("hybrid_layer_pattern")
@@ -113,6 +114,13 @@ def mimo(c: Config) -> Words:
         )
         return tuple("sliding_attention" if i and (i + 1) % 6 else "full_attention" for i in range(n))
     return flags("hybrid_layer_pattern", pattern, n, ("full_attention", "sliding_attention"))
+
+
+def _mimo_alike(c: Config) -> None:
+    """Windowed layers have heads like the full ones: the library's class reads nothing else, the remote code would."""
+    for field in ("num_attention_heads", "head_dim", "v_head_dim"):
+        if c.opt(f"swa_{field}") not in (None, c.opt(field)):
+            raise not_derivable(f"swa_{field} is not {field}: only the remote code reads it")
 
 
 def _mimo_window(c: Config) -> None:

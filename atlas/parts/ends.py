@@ -88,6 +88,9 @@ def head_of(c: Config) -> tuple[str | None, str]:
     """The class a config names (or None) and its head; raises `Refused` (unknown_class)."""
     named = c.outer.get("architectures")
     if not isinstance(named, list) or not named or not isinstance(named[0], str):
+        alone = c.outer is c.raw and c.raw.get("model_type") == c.rules.model_type
+        if alone and c.rules.facts.get("headless_alone"):
+            return None, c.derived("head", "none", "no class is named, and no class of the model_type alone has a head")
         return None, c.derived("head", "lm", "no class is named: the model_type's language-model class")
     cls: str = named[0]
     if cls in c.rules.classes:
@@ -105,6 +108,8 @@ FIXED = {"qa": 2, "value": 1, "value_bias": 1}
 def tied(c: Config) -> bool:
     """Whether the head is the embedding; raises `Unknown` where neither a key nor the family's class says so."""
     stated = c.top("tie_word_embeddings")
+    if c.rules.facts.get("never_tied"):
+        return c.derived("tie_word_embeddings", False, "the class ties nothing, whatever the config states")
     if stated is None and "tie_word_embeddings" not in c.raw and "tie_word_embeddings" not in c.outer:
         return bool(c.need("tie_word_embeddings"))
     return bool(stated)
@@ -164,11 +169,17 @@ def vector(name: str, width: int) -> Part:
     return part("vector", [Tensor(f"model.{name}", (width,), Component.OTHER, Role.VECTOR)])
 
 
+@lru_cache(maxsize=8192)
+def kept(kind: str, *tensors: Tensor) -> Part:
+    """A part of these weights alone; cached, so that equal ends are one object."""
+    return part(kind, tensors)
+
+
 def chatglm(c: Config) -> tuple[tuple[Part, ...], str | None]:
     """A decoder whose checkpoint also stores the frequencies of its rotary positions: half of each head, in pairs."""
     parts, cls = decoder(c)
     buffer = Tensor("transformer.rotary_pos_emb.inv_freq", (c.count("head_dim") // 4,), Component.BUFFERS, Role.VECTOR)
-    return (*parts, part("buffers", [buffer])), cls
+    return (*parts, kept("buffers", buffer)), cls
 
 
 def opt(c: Config) -> tuple[tuple[Part, ...], str | None]:

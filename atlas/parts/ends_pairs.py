@@ -8,7 +8,7 @@ from atlas.config import Config
 from atlas.layouts.stacks import by_class, encoder_reader
 from atlas.parts.ends import norm, tied
 from atlas.parts.ends_more import Made, known_head
-from atlas.parts.extras import kept, vector
+from atlas.parts.extras import vector
 from atlas.refusal import not_derivable
 from atlas.structure import Part, Tensor
 from schemas.vocabulary import Component, Role
@@ -51,7 +51,8 @@ def _tokens(c: Config, stacks: tuple[str, ...]) -> list[Tensor]:
     d, vocab, source = c.count("hidden_size"), c.count("vocab_size"), c.opt_count("source_vocab_size")
     shared, stacked = table("model.shared", vocab, d), [table(f"model.{s}.embed_tokens", vocab, d) for s in stacks]
     if c.word("tables") == "per_language":
-        parted = c.opt("share_encoder_decoder_embeddings") is not True and len(stacks) > 1
+        one = c.opt("share_encoder_decoder_embeddings") or (c.values["all_tied"] and c.rules.facts.get("ties_languages"))
+        parted = not one and len(stacks) > 1
         return [shared, *[table("model.encoder.embed_tokens", vocab if source is None else source, d)] * parted]
     if c.word("tables") == "one" or c.values["all_tied"]:
         return [shared]

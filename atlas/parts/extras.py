@@ -12,7 +12,7 @@ from typing import Any
 from atlas.config import View
 from atlas.parts.attention import read_gqa
 from atlas.parts.ends import norm
-from atlas.parts.ffn import activation, read_mlp, read_moe
+from atlas.parts.ffn import activation, read_mlp, read_moe, shared_width
 from atlas.refusal import bad_value, contradiction, not_derivable
 from atlas.structure import Feeding, Mixing, Part, Tensor, part
 from schemas.vocabulary import Component, Ffn, Role
@@ -24,12 +24,6 @@ Extra = Callable[[View, Any], Iterable[Tensor]]
 def vector(name: str, width: int, component: Component) -> Tensor:
     """A vector of weights."""
     return Tensor(name, (width,), component, Role.VECTOR)
-
-
-@lru_cache(maxsize=8192)
-def kept(kind: str, *tensors: Tensor) -> Part:
-    """A part of these weights alone; cached, so that equal ends are one object."""
-    return part(kind, tensors)
 
 
 @lru_cache(maxsize=8192)
@@ -149,9 +143,17 @@ def shared_bias(v: View, f: Feeding) -> list[Tensor]:
     """Biases of the shared experts, where the config has biases."""
     if not (f.n_shared and v.flag("ffn_bias")):
         return []
-    width = f.n_shared * f.d_ff
-    shapes = {"gate_proj": width, "up_proj": width, "down_proj": v.count("hidden_size")}
+    width = shared_width(v, f.n_shared, f.d_ff)
+    shapes = {"gate_proj": width} if f.is_gated else {}
+    shapes |= {"up_proj": width, "down_proj": v.count("hidden_size")}
     return [vector(f"mlp.shared_experts.{n}.bias", w, Component.EXPERTS_SHARED) for n, w in shapes.items()]
+
+
+def some_shared(_: View, f: Feeding) -> list[Tensor]:
+    """Nothing of its own; raises `Refused` where no shared expert is stated, as the class builds another network then."""
+    if not f.n_shared:
+        raise not_derivable("no shared expert is stated, but the class builds one as wide as a dense layer then")
+    return []
 
 
 def output_bias(v: View, _: Feeding) -> list[Tensor]:
@@ -163,7 +165,7 @@ EXTRAS: dict[str, Extra] = {
     f.__name__: f
     for f in (
         gate_proj, gate_proj_biased, square_output, latent_norms, gate_bias, head_gate, lambdas, dynamic_mask,
-        unit_scales, attention_sub_norm, xielu, hidden_scales, ffn_sub_norm, delay_scale, shared_bias, output_bias,
+        unit_scales, attention_sub_norm, xielu, hidden_scales, ffn_sub_norm, delay_scale, shared_bias, some_shared, output_bias,
     )
 }  # fmt: skip
 

@@ -120,7 +120,7 @@ def read_moe(v: View) -> Part:
             v.count("num_experts_per_tok"),
             v.flag("is_gated_ffn"),
             activation(v),
-            _shared(v, n_shared, width),
+            shared_width(v, n_shared, width),
             n_shared,
             v.flag("shared_expert_gate"),
             v.flag("router_bias"),
@@ -131,7 +131,7 @@ def read_moe(v: View) -> Part:
     )
 
 
-def _shared(v: View, n: int, width: int) -> int:
+def shared_width(v: View, n: int, width: int) -> int:
     """Width of the shared experts: stated on its own, else as wide as a routed one, each."""
     if not n:
         return 0
