@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from atlas.config import Config
-from atlas.parts.ends import head_of, labels_of, norm, tied
-from atlas.parts.extras import kept, vector
+from atlas.parts.ends import head_of, kept, labels_of, norm, tied
+from atlas.parts.extras import vector
 from atlas.refusal import Refused, not_derivable, shown
 from atlas.structure import Part, Tensor
 from schemas.vocabulary import Component, RefusalKind, Role

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from atlas.config import Config
-from atlas.parts.ends import decoder, head_of, labels_of, norm
-from atlas.parts.extras import kept
+from atlas.parts.ends import decoder, head_of, kept, labels_of, norm
 from atlas.refusal import Refused, not_derivable, shown
 from atlas.structure import Part, Tensor
 from schemas.vocabulary import Component, RefusalKind, Role

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from atlas.config import Config
 from atlas.layouts.stacks import by_class, encoder_reader
-from atlas.parts.ends import norm, tied
+from atlas.parts.ends import kept, norm, tied
 from atlas.parts.ends_more import Made, known_head
 from atlas.parts.extras import vector
 from atlas.refusal import not_derivable

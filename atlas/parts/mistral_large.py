@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from atlas.config import Config, View
 from atlas.parts import mla
-from atlas.parts.ends import decoder
+from atlas.parts.ends import decoder, kept
 from atlas.parts.sparse import INDEX_WIDTH, Indexer, read_indexer
 from atlas.structure import Mixing, Part, Read, State, Tensor, part
 from schemas.vocabulary import Component, Mixer, Role
@@ -56,4 +56,4 @@ def ends_with_frequencies(c: Config) -> tuple[tuple[Part, ...], str | None]:
     """A decoder's ends, and a learned factor for each rotary frequency."""
     parts, cls = decoder(c)
     factors = Tensor("model.rotary_emb.alpha", (c.count("qk_rope_head_dim") // 2,), Component.OTHER, Role.VECTOR)
-    return (*parts, part("rotary.factors", [factors])), cls
+    return (*parts, kept("rotary.factors", factors)), cls
