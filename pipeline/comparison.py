@@ -15,7 +15,7 @@ import msgspec
 
 from atlas import measure
 from atlas.fingerprint import Fingerprint
-from atlas.interpret import Derived, derive
+from atlas.interpret import Derived
 from pipeline import inspection, showing
 from pipeline.errors import Invalid, Usage
 from pipeline.sheet import COMPONENTS, DIM, HEAD, STRONG, WARN, WIDTH, Line, binary, scaled, title, wrapped
@@ -80,8 +80,8 @@ def _local(path: str) -> tuple[str, str, Derived]:
         raise Usage(f"{path} is a folder without config.json: name one config or checkpoint folder")
     [(name, raw)] = inspection.models(path)
     # Every checkpoint's file is called config.json: its folder tells them apart.
-    name = Path(path).resolve().parent.name if Path(path).name == "config.json" else name
-    return name, path, derive(raw, name=name)
+    name = Path(path).absolute().parent.name if Path(path).name == "config.json" else name
+    return name, path, inspection.derived(raw, name, None)
 
 
 def _stored(home: Path, snapshot: str | None, wanted: str) -> tuple[str, str, Derived]:

@@ -16,15 +16,20 @@ from atlas.parse import MAX_BYTES, load
 from atlas.refusal import Refused
 from atlas.tabulate import layers_expanded
 from pipeline import sources
-from pipeline.errors import Usage
+from pipeline.errors import NotFound, Usage
 from pipeline.sheet import DIM, STRONG, WARN, Line, binary, scaled, sheet, title
+from pipeline.sources import Content
 from pipeline.text import json_line, shorten, terminal
 
 
-def models(path: str) -> Iterable[tuple[str, bytes]]:
+def models(path: str) -> Iterable[tuple[str, Content]]:
     """The models a path means (`-` is stdin), named, with the bytes of their configs; raises `NotFound`."""
     if path == "-":
+        if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison] - so it is in a process started without one
+            raise NotFound("there is no stdin to read a config from")
         return [("stdin", sys.stdin.buffer.read(MAX_BYTES + 1))]
+    if not path:
+        raise NotFound("the path is empty: give a config.json, a checkpoint folder, a folder of configs, or -")
     return sources.configs(Path(path))
 
 
@@ -33,8 +38,10 @@ def is_several(path: Path) -> bool:
     return path.is_dir() and not sources.is_checkpoint(path)
 
 
-def derived(raw: bytes, name: str, changes: list[str] | None) -> Derived:
+def derived(raw: Content, name: str, changes: list[str] | None) -> Derived:
     """One config derived, with the changes of a what-if applied. Raises `Usage` for a change that cannot be read."""
+    if isinstance(raw, Refused):
+        return refusal(raw, name, None)
     if not changes:
         return derive(raw, name=name)
     try:
@@ -49,13 +56,17 @@ def derived(raw: bytes, name: str, changes: list[str] | None) -> Derived:
 def _apply(data: dict[str, Any], change: str) -> None:
     """Set one key; dots reach into objects. A value is JSON, or text where it is none."""
     key, equals, text = change.partition("=")
-    if not equals or not key:
-        raise Usage(f"--set takes KEY=VALUE, not {change!r}")
     *path, last = key.split(".")
+    if not equals or not all((*path, last)):
+        raise Usage(f"--set takes KEY=VALUE, such as num_hidden_layers=40, not {change!r}")
+    if any("\ud800" <= character <= "\udfff" for character in change):
+        raise Usage(f"--set {change!r} is not UTF-8 text")
     for step in path:
-        data = data.setdefault(step, {})
+        if data.get(step) is None:  # absent or null: there is no object yet
+            data[step] = {}
+        data = data[step]
         if not isinstance(data, dict):
-            raise Usage(f"--set {key}: {step} is no object")
+            raise Usage(f"--set {key}: {step} is no object in this config")
     try:
         data[last] = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -80,12 +91,12 @@ def encoded(value: object) -> str:
 
 
 def sheet_of(
-    name: str, raw: bytes, d: Derived, changes: list[str] | None, *, layers: bool, evidence: bool
+    name: str, raw: Content, d: Derived, changes: list[str] | None, *, layers: bool, evidence: bool
 ) -> Iterator[Line]:
     """The sheet of one model; of a what-if, with what it changes against the original."""
     yield from sheet(d, layers=layers, evidence=evidence)
     if changes and d.model is not None:
-        yield from differences(derive(raw, name=name).fingerprint, d.fingerprint)
+        yield from differences(derived(raw, name, None).fingerprint, d.fingerprint)
 
 
 def differences(before: Fingerprint, after: Fingerprint) -> Iterator[Line]:
@@ -122,4 +133,4 @@ def summary(found: list[Derived]) -> Iterator[Line]:
         ]
     verdicts = [d.fingerprint.verdict for d in found]
     counts = ", ".join(f"{verdicts.count(v)} {v}" for v in dict.fromkeys(verdicts))
-    yield [(f"{len(found)} configs: {counts}", STRONG)]
+    yield [(f"{len(found)} config{'' if len(found) == 1 else 's'}: {counts}", STRONG)]

@@ -16,11 +16,13 @@ import msgspec
 import polars as pl
 
 import pipeline
+from atlas.refusal import Refused
 from pipeline import catalogue, derive, holding, peers, snapshot, sources
 from pipeline.crawl import CrawlResult, Progress
 from pipeline.errors import Invalid, NotFound, Upstream
 from pipeline.listing import Selection
 from pipeline.snapshot import Published
+from schemas.vocabulary import Outcome
 
 CATALOGUE = "catalogue"
 HUB = "hub"
@@ -128,7 +130,13 @@ def from_folder(path: Path, day: dt.date) -> list[derive.Input]:
     """The configs of a folder; raises `NotFound` where there are none."""
     if not path.is_dir():
         raise NotFound(f"--source {path}: no such folder; say catalogue, hub, or a folder of configs or checkpoints")
-    return [derive.Input(name, raw, str(path.name), day) for name, raw in sources.configs(path)]
+    return [_input(name, raw, path.name, day) for name, raw in sources.configs(path)]
+
+
+def _input(name: str, raw: sources.Content, source: str, day: dt.date) -> derive.Input:
+    if isinstance(raw, Refused):
+        return derive.Input(name, None, source, None, Outcome.MISSING.value, detail=raw.reason)
+    return derive.Input(name, raw, source, day)
 
 
 def crawl(options: Options, day: dt.date, watch: Callable[[Progress], None] | None) -> CrawlResult:

@@ -91,7 +91,8 @@ def _identity(f: Fingerprint) -> Iterator[Line]:
     name = shorten(terminal(f.repo_id or "(unnamed)"), WIDTH - 12)
     yield [(name, STRONG), (f"{f.verdict:>{WIDTH - len(name)}}", WARN if f.verdict != "known" else "green")]
     parts = [f.model_type, f.architecture_class, f.design_id and f"design {f.design_id}"]
-    yield [(shorten(" · ".join(terminal(p) for p in parts if p), WIDTH), DIM)]
+    if any(parts):
+        yield [(shorten(" · ".join(terminal(p) for p in parts if p), WIDTH), DIM)]
     yield []
 
 
@@ -116,7 +117,7 @@ def _shape(f: Fingerprint) -> Iterator[Line]:
         (f" · vocabulary {f.vocab_size:,}{' (tied)' if f.tie_word_embeddings else ''}", ""),
     ]
     if f.n_q_heads:
-        yield [("  attention  ", DIM), (str(f.attention_kind), STRONG), (_heads(f), "")]
+        yield from _attention(f)
     if f.d_ff:
         yield [("  ffn        ", DIM), (f"{f.d_ff:,}", STRONG), (_network(f), "")]
     if f.is_moe:
@@ -125,17 +126,29 @@ def _shape(f: Fingerprint) -> Iterator[Line]:
     yield []
 
 
+def _attention(f: Fingerprint) -> Iterator[Line]:
+    """Heads and their marks on one line, or on two where one is too short."""
+    kind, heads, marks = str(f.attention_kind), _heads(f), _marks(f)
+    fits = 13 + len(kind + heads + marks) <= WIDTH
+    yield [("  attention  ", DIM), (kind, STRONG), (heads + (marks if fits else ""), "")]
+    if not fits:
+        yield [(" " * 13 + marks.removeprefix(", "), "")]
+
+
 def _heads(f: Fingerprint) -> str:
     heads = f", {f.n_q_heads} query heads"
-    heads += f" on {f.n_kv_heads} KV heads" if f.n_kv_heads else ""
-    width = f" of {f.head_dim}" if f.head_dim == f.v_head_dim else f" of {f.head_dim} (V {f.v_head_dim})"
+    heads += f" on {f.n_kv_heads} KV head{'' if f.n_kv_heads == 1 else 's'}" if f.n_kv_heads else ""
+    return heads + (f" of {f.head_dim}" if f.head_dim == f.v_head_dim else f" of {f.head_dim} (V {f.v_head_dim})")
+
+
+def _marks(f: Fingerprint) -> str:
     extras = {
         "QK norm": f.has_qk_norm,
         "bias": f.has_attention_bias,
         "sinks": f.has_sinks,
         f"window {f.sliding_window}": f.sliding_window,
     }
-    return heads + width + "".join(f", {k}" for k, v in extras.items() if v)
+    return "".join(f", {k}" for k, v in extras.items() if v)
 
 
 def _network(f: Fingerprint) -> str:
@@ -192,10 +205,10 @@ def _state(f: Fingerprint) -> Iterator[Line]:
     yield [
         (f"{label:<22}", DIM),
         (f"{grows:>18,} B", STRONG),
-        (f"   {first:,} B until the windows are full" if first else "", DIM),
+        (f"   {first:,} B while windows fill" if first else "", DIM),
     ]
     if f.index_bytes_per_token:
-        yield [("  index, each token   ", DIM), (f"{f.index_bytes_per_token:>20,} B", "")]
+        yield [("  index, each token   ", DIM), (f"{f.index_bytes_per_token:>18,} B", "")]
     if f.state_bytes_constant:
         yield [("  of fixed size       ", DIM), (f"{f.state_bytes_constant:>18,} B", "")]
     if f.cross_kv_bytes_per_source_token:
@@ -215,20 +228,26 @@ def _runtime(f: Fingerprint) -> Iterator[Line]:
             f"{scaled(f.attention_flops_per_token_128k or 0)} at 128K"
         )
     )
-    yield [("  FLOPs       ", DIM), (scaled(f.flops_per_token or 0), STRONG), (looks, "")]
+    yield [("  FLOPs        ", DIM), (scaled(f.flops_per_token or 0), STRONG), (looks, "")]
     if f.decode_bytes_per_token_4k is not None and f.decode_bytes_per_token_128k is not None:
         yield [
-            ("  decode reads", DIM),
-            (f" {binary(f.decode_bytes_per_token_4k)} at 4K, {binary(f.decode_bytes_per_token_128k)} at 128K", ""),
+            ("  decode reads ", DIM),
+            (f"{binary(f.decode_bytes_per_token_4k)} at 4K, {binary(f.decode_bytes_per_token_128k)} at 128K", ""),
         ]
-    yield [("  context     ", DIM), (_context(f), "")]
+    yield [("  context      ", DIM), (_context(f), "")]
     yield [
-        ("  tensor par. ", DIM),
-        (" · ".join(f"{t} {v.replace('_', ' ')}" for t, v in (f.tp_degrees or {}).items()), ""),
+        ("  tensor par.  ", DIM),
+        (_degrees(f.tp_degrees or {}), ""),
     ]
     stored = ", ".join(terminal(x) for x in (f.dtype, f.quant_method) if x)
-    yield [("  stored as   ", DIM), (stored or "not stated", "")]
+    yield [("  stored as    ", DIM), (shorten(stored or "not stated", WIDTH - 15), "")]
     yield []
+
+
+def _degrees(found: dict[str, str]) -> str:
+    """Degrees by what happens at them: `even at 2, 4, 8 · kv replicated at 16`."""
+    words = dict.fromkeys(found.values())
+    return " · ".join(f"{w.replace('_', ' ')} at {', '.join(t for t in found if found[t] == w)}" for w in words)
 
 
 def _context(f: Fingerprint) -> str:
@@ -237,7 +256,7 @@ def _context(f: Fingerprint) -> str:
     if f.rope_scaling:
         said += f", {terminal(f.rope_scaling)}" + (f" x{f.rope_factor:g}" if f.rope_factor else "")
         said += f" from {f.native_context:,}" if f.native_context else ""
-    return shorten(said, WIDTH - 14)
+    return shorten(said, WIDTH - 15)
 
 
 MARKS = {

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from atlas.api import read
+from atlas.refusal import Refused
 from pipeline.errors import NotFound
+from schemas.vocabulary import RefusalKind
+
+Content = bytes | Refused
+"""The bytes of a config, or why the system does not give them."""
 
 
 def model_name(path: Path) -> str:
@@ -14,9 +20,14 @@ def model_name(path: Path) -> str:
 
     Any other file is named without `.json`.
     """
-    stem = path.name.removesuffix(".json")
+    stem = shown(path).removesuffix(".json") or shown(path)
     org, dashes, name = stem.partition("--")
     return f"{org}/{name}" if dashes and org and name else stem
+
+
+def shown(path: Path) -> str:
+    """The last part of a path as text; bytes that are not UTF-8 become escapes, so that it can be written anywhere."""
+    return os.fsencode(path.name).decode("utf-8", "backslashreplace")
 
 
 def is_checkpoint(path: Path) -> bool:
@@ -29,19 +40,47 @@ def config_files(folder: Path) -> list[Path]:
 
     `*.json` beside each other, or `config.json` of the checkpoints in it.
     """
-    files = sorted(p for p in folder.glob("*.json") if p.is_file())
+    files = sorted(p for p in folder.glob("*.json") if not p.is_dir())
     return files or sorted(folder.glob("*/config.json"))
 
 
-def configs(path: Path) -> Iterator[tuple[str, bytes]]:
-    """The models a path means, named, with the bytes of their configs; raises `NotFound`."""
+def configs(path: Path) -> Iterator[tuple[str, Content]]:
+    """The models a path means, named, with the bytes of their configs; a file that cannot be read stops no other one.
+
+    Raises:
+        NotFound: the path does not exist, or is a folder that cannot be read or holds no config.
+    """
+    try:
+        yield from _configs(path)
+    except OSError as error:
+        raise NotFound(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _configs(path: Path) -> Iterator[tuple[str, Content]]:
     if not path.exists():
         raise NotFound(f"{path} does not exist: give a config.json, a checkpoint folder, a folder of configs, or -")
-    if path.is_file() or is_checkpoint(path):
-        yield (path.name if path.is_dir() else model_name(path)), read(path)
+    if not path.is_dir():
+        yield model_name(path), content(path)
+        return
+    if is_checkpoint(path):
+        yield shown(path.absolute()), content(path / "config.json")
         return
     files = config_files(path)
     if not files:
         raise NotFound(f"{path} holds no *.json and no folder with a config.json")
     for file in files:
-        yield (file.parent.name if file.name == "config.json" and file.parent != path else model_name(file)), read(file)
+        name = shown(file.parent) if file.name == "config.json" and file.parent != path else model_name(file)
+        # In a folder, a pipe would be waited for and a device has no end.
+        yield name, content(file) if file.is_file() else _unreadable("it is no file, or a link to none")
+
+
+def content(path: Path) -> Content:
+    """The bytes of a config file."""
+    try:
+        return read(path)
+    except OSError as error:
+        return _unreadable(str(error.strerror))
+
+
+def _unreadable(why: str) -> Refused:
+    return Refused(RefusalKind.UNREADABLE, f"the file cannot be read: {why}")

@@ -12,6 +12,7 @@ from pipeline.options import Json
 
 if TYPE_CHECKING:
     from atlas.interpret import Derived
+    from pipeline.sources import Content
 
 
 def run(
@@ -34,8 +35,8 @@ def run(
     """Work out an architecture from a config alone: weights, cache, cost, each with its evidence.
 
     A config that cannot be derived is refused with a reason, and the exit code is 3; with --jsonl, or for a folder,
-    refusals are
-    lines like any other. With --set, --json gives the what-if, and the original beside it under "original".
+    refusals are lines like any other. With --set, --json gives the what-if, with the original beside it under
+    "original".
     """
     from pipeline import inspection
     from pipeline.screen import write
@@ -58,7 +59,7 @@ def run(
         raise typer.Exit(3)
 
 
-def _beside(d: Derived, name: str, raw: bytes, changes: list[str] | None, **which: bool) -> dict[str, Any]:
+def _beside(d: Derived, name: str, raw: Content, changes: list[str] | None, **which: bool) -> dict[str, Any]:
     from pipeline import inspection
 
     made = inspection.as_object(d, **which)
