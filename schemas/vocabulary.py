@@ -2,7 +2,6 @@
 
 The words are the field's own where the field has one. Column comments, checks and the data dictionary are made from
 here.
-here.
 """
 
 from __future__ import annotations
