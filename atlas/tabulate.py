@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from atlas.describe import infos
 from atlas.fingerprint import LayerRow
 from atlas.measure import component, layer_ledger, params_total, part_ledger, whole
+from atlas.shape import infos
 from atlas.structure import CACHE_WIDTH, Layer, Mixing, Model, Part, Run, State
 from schemas.vocabulary import Component, Ffn, Mixer
 

@@ -13,9 +13,9 @@ from itertools import combinations
 from math import prod
 from typing import NamedTuple
 
-from atlas.describe import shape_of
 from atlas.fingerprint import Fingerprint
 from atlas.interpret import Derived
+from atlas.shape import shape_of
 from atlas.structure import Model, Tensor
 from schemas.vocabulary import Check, Component, Role
 

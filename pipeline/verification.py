@@ -126,7 +126,7 @@ def _rotary(model: Model, headers: Headers) -> int | None:
 
     None where other buffers are kept.
     """
-    from atlas.describe import shape_of
+    from atlas.shape import shape_of
 
     widths = {m.rotary_dim for m, _ in shape_of(model).mixers if m.rotary_dim is not None}
     kept = [n for n in headers.listing if n.endswith("inv_freq")]

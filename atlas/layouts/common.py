@@ -65,3 +65,12 @@ def listed(c: Config, field: str, known: Any) -> Words:
 def layer_types(c: Config) -> Words:
     """The config's own list of layer types."""
     return listed(c, "layer_types", c.rules.mixers)
+
+
+def every_nth(c: Config, interval: str, other: str) -> Words:
+    """The config's layer_types; where it has none, every n-th layer is full, n the field `interval`, the rest `other`."""
+    if c.opt("layer_types") is not None:
+        return listed(c, "layer_types", c.rules.mixers)
+    n, every = n_layers(c), c.count(interval)
+    c.derived("layer_types", f"every {every}th full", f"layer i is full where (i + 1) is a multiple of {interval}")
+    return tuple(other if (i + 1) % every else "full_attention" for i in range(n))

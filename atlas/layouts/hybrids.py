@@ -5,22 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from atlas.config import Config
-from atlas.layouts.common import MAX_LAYERS, Words, listed, n_layers
+from atlas.layouts.common import MAX_LAYERS, Words, every_nth
 from atlas.refusal import bad_value, contradiction
 
 
 def every_nth_linear(c: Config) -> Words:
-    """The config's layer_types.
-
-    Where it has none, every `full_attention_interval`-th layer is full and the others linear.
-    """
-    if c.opt("layer_types") is not None:
-        return listed(c, "layer_types", c.rules.mixers)
-    n, every = n_layers(c), c.count("full_attention_interval")
-    c.derived(
-        "layer_types", f"every {every}th full", "layer i is full where (i + 1) is a multiple of full_attention_interval"
-    )
-    return tuple("linear_attention" if (i + 1) % every else "full_attention" for i in range(n))
+    """Every `full_attention_interval`-th layer full and the others linear, where no layer_types are stated."""
+    return every_nth(c, "full_attention_interval", "linear_attention")
 
 
 BLOCKS = {

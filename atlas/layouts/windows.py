@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from atlas.config import Config
-from atlas.layouts.common import Words, listed, n_layers
+from atlas.layouts.common import Words, every_nth, listed, n_layers
 from atlas.refusal import bad_value, contradiction
 
 
@@ -54,17 +54,8 @@ def window_switched(c: Config) -> Words:
 
 
 def every_nth_full(c: Config) -> Words:
-    """The config's layer_types.
-
-    Where it has none, every `sliding_window_pattern`-th layer is full and the others windowed.
-    """
-    if c.opt("layer_types") is not None:
-        return listed(c, "layer_types", c.rules.mixers)
-    n, every = n_layers(c), c.count("sliding_window_pattern")
-    c.derived(
-        "layer_types", f"every {every}th full", "layer i is full where (i + 1) is a multiple of sliding_window_pattern"
-    )
-    return tuple("sliding_attention" if (i + 1) % every else "full_attention" for i in range(n))
+    """Every `sliding_window_pattern`-th layer full and the others windowed, where no layer_types are stated."""
+    return every_nth(c, "sliding_window_pattern", "sliding_attention")
 
 
 def every_nth_full_halved(c: Config) -> Words:
