@@ -68,7 +68,10 @@ def layer_types(c: Config) -> Words:
 
 
 def every_nth(c: Config, interval: str, other: str) -> Words:
-    """The config's layer_types; where it has none, every n-th layer is full, n the field `interval`, the rest `other`."""
+    """The config's layer_types.
+
+    Where it has none, every n-th layer is full, n the field `interval`, and the rest are `other`.
+    """
     if c.opt("layer_types") is not None:
         return listed(c, "layer_types", c.rules.mixers)
     n, every = n_layers(c), c.count(interval)
