@@ -18,8 +18,10 @@ from atlas.fingerprint import Fingerprint
 from atlas.interpret import Derived
 from pipeline import inspection, showing
 from pipeline.errors import Invalid, Usage
-from pipeline.sheet import COMPONENTS, DIM, HEAD, STRONG, WARN, WIDTH, Line, binary, scaled, title, wrapped
+from pipeline.lines import DIM, HEAD, STRONG, WARN, WIDTH, Line, title, wrapped
+from pipeline.sheet import COMPONENTS
 from pipeline.text import markdown, shorten, terminal
+from pipeline.units import binary, scaled
 
 LABEL = 24
 ABREAST = 4

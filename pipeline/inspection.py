@@ -17,9 +17,11 @@ from atlas.refusal import Refused
 from atlas.tabulate import layers_expanded
 from pipeline import sources
 from pipeline.errors import NotFound, Usage
-from pipeline.sheet import DIM, STRONG, WARN, Line, binary, scaled, sheet, title
+from pipeline.lines import DIM, STRONG, WARN, Line, title
+from pipeline.sheet import sheet
 from pipeline.sources import Content
 from pipeline.text import json_line, shorten, terminal
+from pipeline.units import binary, scaled
 
 
 def models(path: str) -> Iterable[tuple[str, Content]]:

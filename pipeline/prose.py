@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pipeline.text import markdown
+from pipeline.units import GIB, KIB, MIB, binary, trimmed
 
-KIB, MIB, GIB = 2**10, 2**20, 2**30
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _WORDS = {
     "silu": "SiLU",
@@ -19,12 +19,6 @@ _WORDS = {
     "moe": "MoE",
 }
 _CAPITALS = ("mha", "gqa", "mqa", "mla", "ssm")
-
-
-def trimmed(number: float, decimals: int) -> str:
-    """Digits in groups of three, without a fraction of zeros."""
-    text = f"{number:,.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def count(n: float) -> str:
@@ -65,14 +59,6 @@ def gib(n: float) -> str:
 def gib1(n: float) -> str:
     """Bytes in GiB with one decimal, for columns."""
     return f"{n / GIB:,.1f} GiB"
-
-
-def binary(n: float) -> str:
-    """Bytes in the largest unit of 1,024 that leaves a number of at least one."""
-    for size, unit in ((2**40, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
-        if n >= size:
-            return f"{trimmed(n / size, 1)} {unit}"
-    return byte_count(n)
 
 
 def params(n: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from pipeline.sheet import Line, plain, styled
+from pipeline.lines import Line, plain, styled
 
 
 def write(lines: Iterator[Line]) -> None:

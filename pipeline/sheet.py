@@ -1,28 +1,20 @@
 """One model as a sheet for people: identity, three ledgers, the layer strip, what was assumed, what was not read.
 
-Made for a terminal of 80 columns; `lines` gives styled text, `plain` the same without style. Byte sizes are logical
-sizes of one
-sequence, without pages, padding or an engine's reserve.
+Byte sizes are logical sizes of one sequence, without pages, padding or an engine's reserve.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
 
-import humanize
-
-from atlas.fingerprint import Fingerprint, LayerRow
+from atlas.fingerprint import Fingerprint
 from atlas.interpret import Derived
 from atlas.tabulate import layers_expanded
+from pipeline.lines import BAR, DIM, STRONG, WARN, WIDTH, Line, title, wrapped
+from pipeline.strip import strip
 from pipeline.text import shorten, terminal
+from pipeline.units import binary, scaled
 
-if TYPE_CHECKING:
-    from rich.text import Text
-
-WIDTH = 80
-Line = list[tuple[str, str]]  # pieces of text with the style each is shown in
-HEAD, DIM, STRONG, BAR, WARN = "bold cyan", "dim", "bold", "cyan", "yellow"
 COMPONENTS = {
     "embedding": "embedding",
     "unembedding": "unembedding",
@@ -37,19 +29,6 @@ COMPONENTS = {
 }
 
 
-def binary(n: float) -> str:
-    """Bytes in powers of 1,024."""
-    return humanize.naturalsize(n, binary=True, format="%.1f").replace(".0 ", " ")
-
-
-def scaled(n: float) -> str:
-    """A count with K, M, B or T."""
-    for size, unit in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K")):
-        if abs(n) >= size:
-            return f"{n / size:.3g}{unit}" if abs(n) / size < 999.5 else f"{n / size:.0f}{unit}"
-    return f"{n:g}"
-
-
 def sheet(derived: Derived, *, layers: bool = False, evidence: bool = False) -> Iterator[Line]:
     """Every line of a model's sheet."""
     f = derived.fingerprint
@@ -61,30 +40,11 @@ def sheet(derived: Derived, *, layers: bool = False, evidence: bool = False) -> 
     yield from _weights(f)
     yield from _state(f)
     yield from _runtime(f)
-    yield from _strip(layers_expanded(derived.model), whole=layers)
+    yield from strip(layers_expanded(derived.model), whole=layers)
     yield from _assumed(derived)
     yield from _unread(derived)
     if evidence:
         yield from _evidence(derived)
-
-
-def plain(lines: Iterator[Line]) -> str:
-    """The sheet without style."""
-    return "\n".join("".join(text for text, _ in line).rstrip() for line in lines)
-
-
-def styled(lines: Iterator[Line]) -> Iterator[Text]:
-    """The sheet for rich."""
-    from rich.text import Text
-
-    for line in lines:
-        yield Text.assemble(*((text, style) for text, style in line))
-
-
-def title(text: str, note: str = "") -> Line:
-    """The head of a section, with a note at the right."""
-    gap = max(1, WIDTH - len(text) - len(note))
-    return [(text, HEAD), (" " * gap + note if note else "", DIM)]
 
 
 def _identity(f: Fingerprint) -> Iterator[Line]:
@@ -99,14 +59,6 @@ def _identity(f: Fingerprint) -> Iterator[Line]:
 def _refusal(f: Fingerprint) -> Iterator[Line]:
     yield [("Refused: ", WARN), (str(f.refusal_kind), STRONG)]
     yield from wrapped(terminal(f.refusal_reason or ""), indent=2)
-
-
-def wrapped(text: str, indent: int, style: str = "") -> Iterator[Line]:
-    """A sentence over several lines."""
-    import textwrap
-
-    for line in textwrap.wrap(text, WIDTH - indent, break_long_words=True, break_on_hyphens=False):
-        yield [(" " * indent + line, style)]
 
 
 def _shape(f: Fingerprint) -> Iterator[Line]:
@@ -257,68 +209,6 @@ def _context(f: Fingerprint) -> str:
         said += f", {terminal(f.rope_scaling)}" + (f" x{f.rope_factor:g}" if f.rope_factor else "")
         said += f" from {f.native_context:,}" if f.native_context else ""
     return shorten(said, WIDTH - 15)
-
-
-MARKS = {
-    "full_attention": "█",
-    "sliding_attention": "▃",
-    "chunked_attention": "▄",
-    "sparse_attention": "▓",
-    "compressed_attention": "▒",
-    "cross_attention": "x",
-    "linear_attention": "~",
-    "ssm": "≈",
-    "conv": "c",
-    "none": "·",
-}
-
-
-def _strip(rows: list[LayerRow], *, whole: bool) -> Iterator[Line]:
-    """One mark per layer by its mixer, then each kind of layer once (or, where asked for, every layer)."""
-    yield title("Layers", "cache per held token")
-    marks: dict[int, str] = {}
-    for r in rows:
-        marks.setdefault(r.index, MARKS[r.mixer])
-    strip = "".join(marks.values())
-    for start in range(0, len(strip), WIDTH - 4):
-        yield [("  " + strip[start : start + WIDTH - 4], BAR)]
-    kinds: dict[tuple[Any, ...], list[LayerRow]] = {}
-    for r in rows:
-        kinds.setdefault((r.index,) if whole else _same(r), []).append(r)
-    for same in kinds.values():
-        for r in same if whole else same[:1]:
-            yield from _layer(r, f"{r.index:>4} " if whole else f"{len(same):>4}x")
-    yield []
-
-
-def _layer(r: LayerRow, place: str) -> Iterator[Line]:
-    yield [
-        (f"  {place} {MARKS[r.mixer]} ", BAR),
-        (f"{shorten(_mixer(r), 45):<45} ", ""),
-        (f"{r.ffn:<5}", ""),
-        (f"{_held(r):>18}", DIM),
-    ]
-
-
-def _same(r: LayerRow) -> tuple[Any, ...]:
-    return tuple(getattr(r, k) for k in LayerRow.__struct_fields__[1:])
-
-
-def _mixer(r: LayerRow) -> str:
-    said = r.mixer.replace("_", " ")
-    if r.n_q_heads:
-        said += (
-            f", {r.attention_kind} {r.n_q_heads}" + (f"/{r.n_kv_heads}" if r.n_kv_heads else "") + f" x {r.head_dim}"
-        )
-    if r.window:
-        said += f", window {r.window}"
-    return said + (f", cache of layer {r.kv_shared_from}" if r.kv_shared_from is not None else "")
-
-
-def _held(r: LayerRow) -> str:
-    if r.state_bytes_constant and not r.kv_bytes_per_held_token:
-        return f"{r.state_bytes_constant:,} B fixed"
-    return f"{r.kv_bytes_per_held_token:,} B" if r.kv_bytes_per_held_token else ""
 
 
 def _assumed(derived: Derived) -> Iterator[Line]:

@@ -20,9 +20,11 @@ from atlas.interpret import Derived, derive
 from pipeline import shelf
 from pipeline.errors import Invalid, NotFound
 from pipeline.inspection import as_object, encoded
+from pipeline.lines import DIM, WARN, Line, title, wrapped
 from pipeline.names import resolve
-from pipeline.sheet import DIM, WARN, Line, binary, sheet, title, wrapped
+from pipeline.sheet import sheet
 from pipeline.text import shorten, terminal
+from pipeline.units import binary
 
 
 class Shown(msgspec.Struct, frozen=True):

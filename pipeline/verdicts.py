@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from atlas.checkpoint import Comparison, Difference
-from pipeline.sheet import COMPONENTS, DIM, STRONG, WARN, WIDTH, Line, title, wrapped
+from pipeline.lines import DIM, STRONG, WARN, WIDTH, Line, title, wrapped
+from pipeline.sheet import COMPONENTS
 from pipeline.text import shorten, terminal
 from pipeline.verification import Verified
 from schemas.vocabulary import Check

@@ -43,7 +43,7 @@ def run(
 def _print(found: object) -> None:
     from rich.console import Console
 
-    from pipeline.sheet import styled
+    from pipeline.lines import styled
     from pipeline.verdicts import report
     from pipeline.verification import Verified
 
