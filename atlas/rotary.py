@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from atlas.config import EXPLICIT, Config, finite, mapping
+from schemas.vocabulary import Origin
 
 
 class Rotary(NamedTuple):
@@ -68,5 +69,6 @@ def _table(c: Config) -> tuple[Mapping[str, Any], str]:
 def _theta(c: Config, table: Mapping[str, Any], where: str) -> float | None:
     stated = table.get("rope_theta")
     if type(stated) in (int, float):
-        return c.note("rope_theta", finite("rope_theta", stated), EXPLICIT, f"{where}.rope_theta")
+        origin = EXPLICIT if c.raw.get(where) is not None else Origin.CLASS_DEFAULT.value
+        return c.note("rope_theta", finite("rope_theta", stated), origin, f"{where}.rope_theta")
     return c.number("rope_theta")

@@ -150,3 +150,25 @@ def test_no_shared_expert_is_refused_where_the_class_builds_another() -> None:
 def test_shapes_that_only_remote_code_reads_are_refused(key: str) -> None:
     """modeling_mimo_v2_flash.py, MiMoV2FlashAttention: heads and widths of windowed layers are those of full ones."""
     assert key in refusal("mimo_v2_flash", **{key: 32})
+
+
+@pytest.mark.parametrize(
+    ("model_type", "theta", "scaling", "factor"),
+    [
+        ("apertus", 12e6, "llama3", 8.0),
+        ("cwm", 1e6, "llama3", 16.0),
+        ("ministral3", 1e6, "yarn", 16.0),
+        ("dory", 1e7, None, None),
+        ("hy_v3", 11_158_840.0, None, None),
+        ("longcat_flash", 1e7, None, None),
+        ("minimax_m2", 5e6, None, None),
+        ("dots3_note_text", 8e7, None, None),
+        ("dbrx", 1e4, None, None),
+    ],
+)
+def test_the_class_s_own_rope_holds_where_none_is_stated(
+    model_type: str, theta: float, scaling: str | None, factor: float | None
+) -> None:
+    """Each configuration class writes a table or a base of its own (default_theta, or __post_init__)."""
+    found = row(model_type)
+    assert (found.rope_theta, found.rope_scaling, found.rope_factor) == (theta, scaling, factor)

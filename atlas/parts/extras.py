@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from atlas.config import View
-from atlas.parts.attention import read_gqa
+from atlas.parts.attention import read_alike
 from atlas.parts.ends import norm
 from atlas.parts.ffn import activation, read_mlp, read_moe, shared_width
 from atlas.refusal import bad_value, contradiction, not_derivable
@@ -150,7 +150,7 @@ def shared_bias(v: View, f: Feeding) -> list[Tensor]:
 
 
 def some_shared(_: View, f: Feeding) -> list[Tensor]:
-    """Nothing of its own; raises `Refused` where no shared expert is stated, as the class builds another network then."""
+    """Nothing of its own; raises `Refused` without shared experts, as the class builds another network then."""
     if not f.n_shared:
         raise not_derivable("no shared expert is stated, but the class builds one as wide as a dense layer then")
     return []
@@ -165,7 +165,8 @@ EXTRAS: dict[str, Extra] = {
     f.__name__: f
     for f in (
         gate_proj, gate_proj_biased, square_output, latent_norms, gate_bias, head_gate, lambdas, dynamic_mask,
-        unit_scales, attention_sub_norm, xielu, hidden_scales, ffn_sub_norm, delay_scale, shared_bias, some_shared, output_bias,
+        unit_scales, attention_sub_norm, xielu, hidden_scales, ffn_sub_norm, delay_scale,
+        shared_bias, some_shared, output_bias,
     )
 }  # fmt: skip
 
@@ -248,7 +249,7 @@ def read_retrieved(v: View) -> Part:
     return _retrieved(v.count("hidden_size"), width, experts, top_k, v.flag("ffn_bias"), activation(v))
 
 
-MIXERS = {"gqa_plus": _with(read_gqa), "scales": read_scales, "norm": read_norm}
+MIXERS = {"gqa_plus": _with(read_alike), "scales": read_scales, "norm": read_norm}
 FFNS = {
     "mlp_plus": _with(read_mlp),
     "moe_plus": _with(read_moe),
