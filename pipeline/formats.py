@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import datetime as dt
+import decimal
 import io
 import json
 import math
@@ -103,7 +104,7 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def jsonable(value: object) -> Any:
-    """A value as JSON knows it: NaN and infinity are null, dates ISO text, bytes hex, other exact types text."""
+    """A value as JSON knows it: NaN and infinity are null, dates ISO text, bytes hex; a decimal no float is stays text."""
     match value:
         case None | bool() | int() | str():
             return value
@@ -116,7 +117,13 @@ def jsonable(value: object) -> Any:
         case bytes() | bytearray():
             return bytes(value).hex()
         case _:
-            return value.isoformat() if isinstance(value, (dt.date, dt.time)) else str(value)
+            return _exact(value)
+
+
+def _exact(value: object) -> float | str:
+    if isinstance(value, decimal.Decimal) and decimal.Decimal(repr(float(value))) == value:
+        return float(value)
+    return value.isoformat() if isinstance(value, (dt.date, dt.time)) else str(value)
 
 
 def csv_rows(columns: Columns, chunks: Chunks, write: Write) -> int:

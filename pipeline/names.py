@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 
 from pipeline.errors import NotFound
-from pipeline.text import terminal
+from pipeline.text import shorten, terminal
 
 _SHOWN = 10
 
@@ -24,10 +24,11 @@ def resolve(wanted: str, repo_ids: Sequence[str]) -> str:
         if len(found) == 1:
             return found[0]
         if found:
-            raise NotFound(f"{terminal(wanted)!r} may be any of: {_listed(found)}; give one of them whole")
+            raise NotFound(f"'{terminal(wanted)}' may be any of: {_listed(found)}; give one of them whole")
     near = difflib.get_close_matches(_key(wanted), (by_key := {_key(r): r for r in repo_ids}), n=5, cutoff=0.6)
     hint = f"; close to it: {_listed([by_key[k] for k in near])}" if near else ""
-    raise NotFound(f"no model here is named {terminal(wanted)!r}{hint}")
+    said = shorten(terminal(wanted), 100)
+    raise NotFound(f"no model here is named '{said}'{hint}\natlas sql \"SELECT repo_id FROM models\" lists them all")
 
 
 def _rules(wanted: str) -> Sequence[Callable[[Sequence[str]], list[str]]]:

@@ -93,6 +93,10 @@ def _require_one_select(con: Any, sql: str) -> None:
     if kind == kinds.EXPLAIN:
         inner = _EXPLAIN.sub("", found[0].query, count=1)
         kind = next((s.type for s in con.extract_statements(inner)), kind)
+    if kind == kinds.MULTI:
+        raise _Refused(
+            "this becomes several statements; a PIVOT is one where its values are listed: ON x IN ('a', 'b')"
+        )
     if kind != kinds.SELECT:
         raise _Refused(f"only SELECT and EXPLAIN SELECT may run here, and this is {kind.name}")
 
@@ -104,4 +108,15 @@ def _sentence(error: BaseException, order: dict[str, Any]) -> str:
         return f"the query needed more than {order['memory_mib']} MiB and was stopped; narrow it"
     if isinstance(error, RecursionError):
         return "the result is nested too deeply to print"
-    return str(error).strip()
+    return _two_lines(str(error).strip())
+
+
+def _two_lines(said: str) -> str:
+    """DuckDB's sentence, and below it the query from the place on that its caret points at."""
+    sentence, _, place = said.partition("\n\nLINE ")
+    sentence = " ".join(line.strip() for line in sentence.splitlines() if line.strip())
+    lines = place.splitlines()
+    if len(lines) < 2 or "^" not in lines[1]:
+        return sentence
+    column = lines[1].index("^") - len("LINE ")
+    return f"{sentence}\nline {lines[0].partition(':')[0]}, here: {lines[0][column:]}"

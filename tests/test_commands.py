@@ -44,6 +44,12 @@ def test_sql_answers(home: Path) -> None:
         assert (asked.returncode, asked.stdout, asked.stderr) == (0, "a\n1\n", "")
 
 
+def test_sql_prints_json_by_either_name(home: Path) -> None:
+    """--json is --format json: one array of objects, a decimal a number."""
+    for option in (("--json",), ("--format", "json")):
+        assert json.loads(atlas(home, "sql", "SELECT 1.5 AS a", *option).stdout) == [{"a": 1.5}]
+
+
 def test_sql_ends_with_the_code_of_its_error(home: Path, tmp_path: Path) -> None:
     """Refused 7, no snapshot 8, usage 2; each with a sentence and no traceback."""
     for code, arguments in (

@@ -47,7 +47,9 @@ def test_a_long_cell_is_cut_in_tables_only() -> None:
         (None, "", None), (True, "true", True), (0, "0", 0), (2**100, str(2**100), 2**100), (1.5, "1.5", 1.5),
         (math.nan, "nan", None), (math.inf, "inf", None), (b"\xff", "ff", "ff"),
         (dt.date(2026, 1, 2), "2026-01-02", "2026-01-02"),
-        (decimal.Decimal("1.50"), "1.50", "1.50"), (uuid.UUID(int=1), str(uuid.UUID(int=1)), str(uuid.UUID(int=1))),
+        (decimal.Decimal("1.50"), "1.50", 1.5),
+        (decimal.Decimal("0.1234567890123456789"), "0.1234567890123456789", "0.1234567890123456789"),
+        (uuid.UUID(int=1), str(uuid.UUID(int=1)), str(uuid.UUID(int=1))),
         ({"a": [1, None]}, '{"a": [1, null]}', {"a": [1, None]}), ([math.nan], "[null]", [None]),
     ],
 )  # fmt: skip

@@ -174,3 +174,27 @@ def test_a_reader_that_goes_away_ends_the_query(database: Path) -> None:
     with pytest.raises(BrokenPipeError):
         query.run(database, "SELECT range FROM range(100000000000)", closed)
     assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("sql", "here"),
+    [
+        ("SELECT nope FROM models", "line 1, here: nope FROM models"),
+        ("SELECT 1\nFROM models m\nWHERE m.zzz = 1", "line 3, here: m.zzz = 1"),
+        ("SELEC 1", "line 1, here: SELEC 1"),
+    ],
+)
+def test_an_error_in_the_query_takes_two_lines(ask: Callable[..., str], sql: str, here: str) -> None:
+    """First what is wrong, then the query from the place on where it is."""
+    with pytest.raises(QueryRefused) as refused:
+        ask(sql)
+    said = str(refused.value).split("\n")
+    assert len(said) == 2
+    assert said[1] == here
+
+
+def test_a_pivot_without_its_values_says_what_helps(ask: Callable[..., str]) -> None:
+    """DuckDB makes several statements of it; with its values listed it is one, and runs."""
+    with pytest.raises(QueryRefused, match="ON x IN"):
+        ask("PIVOT features ON feature")
+    assert ask("PIVOT features ON feature IN ('gqa') USING count(*)")

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from pipeline.options import Home, Snapshot
+from pipeline.options import Home, Json, Snapshot
 
 
 def run(
@@ -18,6 +18,7 @@ def run(
     ] = "table",
     timeout: Annotated[float, typer.Option("--timeout", min=0.1, max=86_400, help="Seconds a query may take.")] = 30.0,
     examples: Annotated[bool, typer.Option("--examples", help="Show queries to start from.")] = False,
+    json: Json = False,
     snapshot: Snapshot = None,
     home: Home = Path(),
 ) -> None:
@@ -39,8 +40,8 @@ def run(
 
     _, path = shelf.locate(home, snapshot)
     text = sys.stdin.read() if query == "-" else query
-    note = engine.run(path, text, _to_stdout, form=form, timeout=timeout)
-    if sys.stderr.isatty() and form == "table":
+    note = engine.run(path, text, _to_stdout, form="json" if json else form, timeout=timeout)
+    if sys.stderr.isatty() and not json and form == "table":
         typer.echo(note, err=True)
 
 
