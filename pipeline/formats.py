@@ -104,7 +104,7 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def jsonable(value: object) -> Any:
-    """A value as JSON knows it: NaN and infinity are null, dates ISO text, bytes hex; a decimal no float is stays text."""
+    """A value as JSON knows it: NaN and infinity null, dates ISO text, bytes hex; a decimal that no float is, text."""
     match value:
         case None | bool() | int() | str():
             return value
