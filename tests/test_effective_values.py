@@ -54,11 +54,12 @@ def test_heads_of_a_classifier_stand_on_the_narrow_width() -> None:
     assert row("opt", architectures=["OPTForQuestionAnswering"], **narrow).params_other == 2 * 512 + 2
 
 
-def test_a_table_of_labels_goes_before_their_number() -> None:
-    """configuration_utils.py, num_labels: the length of id2label, where there is one, whatever num_labels says."""
-    named = {"architectures": ["LlamaForSequenceClassification"], "num_labels": 5}
-    assert row("llama", id2label={"0": "a", "1": "b", "2": "c"}, **named).params_other == 3 * 4096
-    assert row("llama", **named).params_other == 5 * 4096
+def test_a_number_of_labels_goes_before_their_table() -> None:
+    """configuration_utils.py: num_labels is set last, and its setter writes a new table where the two differ."""
+    table = {"0": "a", "1": "b", "2": "c"}
+    named: dict[str, Any] = {"architectures": ["LlamaForSequenceClassification"], "id2label": table}
+    assert row("llama", num_labels=5, **named).params_other == 5 * 4096
+    assert row("llama", **named).params_other == 3 * 4096
 
 
 def test_an_expansion_that_only_the_remote_code_reads_is_refused() -> None:
@@ -172,3 +173,17 @@ def test_the_class_s_own_rope_holds_where_none_is_stated(
     """Each configuration class writes a table or a base of its own (default_theta, or __post_init__)."""
     found = row(model_type)
     assert (found.rope_theta, found.rope_scaling, found.rope_factor) == (theta, scaling, factor)
+
+
+def test_an_embedding_of_another_width_is_a_contradiction() -> None:
+    """modeling_xlstm.py: the table takes embedding_dim, the blocks take hidden_size (4,096 where it is absent)."""
+    assert "embedding_dim" in refusal("xlstm", embedding_dim=1024)
+
+
+def test_hybrid_layers_numbered_otherwise_than_named_are_a_contradiction() -> None:
+    """modeling_zamba2.py counts adapters by hybrid_layer_ids, which a config may state beside the list of words."""
+    words = ["mamba", "hybrid", "mamba"]
+    row("zamba2", num_hidden_layers=3, layers_block_type=words, hybrid_layer_ids=[1])
+    assert "hybrid_layer_ids" in refusal(
+        "zamba2", num_hidden_layers=3, layers_block_type=words, hybrid_layer_ids=[1, 2]
+    )

@@ -46,6 +46,13 @@ def zamba(c: Config) -> Words:
     return _marked(words, 1)
 
 
+def _agree(c: Config, words: list[str]) -> None:
+    """The hybrid layers may be numbered too: the class then counts adapters by the numbers, whatever the words say."""
+    stated = c.opt("hybrid_layer_ids")
+    if stated is not None and stated != [i for i, w in enumerate(words) if w == "hybrid"]:
+        raise contradiction("hybrid_layer_ids numbers other layers than layers_block_type calls hybrid")
+
+
 def zamba2(c: Config) -> Words:
     """`num_mem_blocks` shared blocks that take turns, in the layers that the list names.
 
@@ -59,6 +66,7 @@ def zamba2(c: Config) -> Words:
         hybrid = {6, 12, 18, 24, 30, 36, 42, 47, 51}
         words = ["hybrid" if i in hybrid else "linear_attention" for i in range(n)]
         c.derived("layers_block_type", sorted(hybrid), "the class's own list of hybrid layers")
+    _agree(c, words)
     return _marked(words, c.count("num_mem_blocks"))
 
 

@@ -116,12 +116,12 @@ def tied(c: Config) -> bool:
 
 
 def labels_of(c: Config) -> int:
-    """Outputs of a classifier: the length of id2label, else num_labels, else 2; the library lets the table go first."""
-    table = c.outer.get("id2label")
-    if isinstance(table, dict) and table:
-        return len(table)  # pyright: ignore[reportUnknownArgumentType]
+    """Outputs of a classifier: num_labels, else the length of id2label, else 2 as the library takes it."""
     stated = c.outer.get("num_labels")
-    return stated if type(stated) is int and 0 < stated <= 1_000_000 else 2
+    if type(stated) is int and 0 < stated <= 1_000_000:
+        return stated
+    table = c.outer.get("id2label")
+    return len(table) if isinstance(table, dict) and table else 2  # pyright: ignore[reportUnknownArgumentType]
 
 
 def decoder(c: Config) -> tuple[tuple[Part, ...], str | None]:

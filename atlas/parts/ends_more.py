@@ -102,6 +102,9 @@ def _untied(c: Config, why: str) -> None:
 def xlstm(c: Config) -> Made:
     """A head that is never tied; where `use_bias` is true, the norms of the blocks have one too, the last has none."""
     _untied(c, "the class ties nothing")
+    width, d = c.opt_count("embedding_dim"), c.count("hidden_size")
+    if width not in (None, d):
+        raise contradiction(f"embedding_dim is {width}, but hidden_size {d}")
     parts, cls = decoder(c)
     c.derived("norm_bias", c.flag("ffn_bias"), "use_bias")
     return parts, cls
