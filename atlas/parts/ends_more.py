@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from atlas.config import Config
 from atlas.parts.ends import decoder, head_of, kept, labels_of, norm
-from atlas.refusal import Refused, not_derivable, shown
+from atlas.refusal import Refused, contradiction, not_derivable, shown
 from atlas.structure import Part, Tensor
 from schemas.vocabulary import Component, RefusalKind, Role
 
