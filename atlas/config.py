@@ -56,7 +56,7 @@ class Answers(dict[str, Any]):
 class Config:
     """One config read by the rules of one family. Every answer is noted once, in the order it was asked for."""
 
-    __slots__ = ("noted", "outer", "prefix", "raw", "read", "rules", "said", "values")
+    __slots__ = ("noted", "outer", "prefix", "raw", "read", "rules", "said", "shared", "values")
 
     def __init__(self, raw: Raw, rules: Family, outer: Raw | None = None, prefix: str = "") -> None:
         self.raw = raw
@@ -67,6 +67,7 @@ class Config:
         self.values: dict[str, Any] = Answers(self)
         self.noted: dict[str, Evidence] = {}
         self.said: dict[str, str] = {}  # what corrections say of the keys they set right
+        self.shared: dict[Any, Any] = {}  # what several parts of this config read alike
 
     @property
     def config(self) -> Config:

@@ -166,7 +166,7 @@ def build(c: Config, layers: Layers) -> tuple[Run, ...]:
 
     Equal layers built once and put into `layers`.
     """
-    mixers = MIXER_LAYOUTS[c.rules.layout](c)
+    mixers = c.shared["mixers"] = MIXER_LAYOUTS[c.rules.layout](c)
     ffns = FFN_LAYOUTS[c.rules.ffn_layout](c)
     if len(mixers) != len(ffns):
         raise contradiction(f"{len(mixers)} mixers for {len(ffns)} feed-forward layers")
@@ -203,6 +203,13 @@ def _sublayer(
     """The parts a word means, behind their norms; nothing where the layer has no such sublayer."""
     if not specs:
         return ()
-    width, cls, bias = c.count("hidden_size"), c.word("norm_class"), c.flag("norm_bias")
     names = norms if specs[0].norms is None else specs[0].norms
-    return (*(norm(n, width, cls, bias) for n in names), *(readers[s.part](seen_by(c, s, word)) for s in specs))
+    return (*_norms(c, names), *[readers[s.part](seen_by(c, s, word)) for s in specs])
+
+
+def _norms(c: Config, names: tuple[str, ...]) -> tuple[Part, ...]:
+    found = c.shared.get(names)
+    if found is None:
+        width, cls, bias = c.count("hidden_size"), c.word("norm_class"), c.flag("norm_bias")
+        found = c.shared[names] = tuple(norm(n, width, cls, bias) for n in names)
+    return found

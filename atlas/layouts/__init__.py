@@ -31,7 +31,7 @@ Layout = Callable[[Config], Words]
 
 def one_part(c: Config) -> Words:
     """The layer's only part is its mixer or its feed-forward; the mixer layout already says which."""
-    return tuple(w if w in c.rules.ffns else "none" for w in MIXER_LAYOUTS[c.rules.layout](c))
+    return tuple(w if w in c.rules.ffns else "none" for w in c.shared["mixers"])
 
 
 MIXER_LAYOUTS: dict[str, Layout] = {

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from atlas.config import Config
 from atlas.layouts.common import MAX_LAYERS, Words, entries, listed, n_layers
 from atlas.refusal import contradiction
 
 KINDS = ("hybrid", "hybrid_sliding")
+Rounds = tuple[tuple[int, int], ...]
 LATER = 3
 """Rounds from the third on are alike."""
 
@@ -18,9 +21,14 @@ def _kinds(c: Config) -> Words:
         return listed(c, "layer_types", KINDS)
     if local is None:
         c.derived("layer_types", "every 6th full", "layer i is full where i + 1 is a multiple of 6")
-        return tuple("hybrid_sliding" if (i + 1) % 6 else "hybrid" for i in range(n))
+        return _every_sixth(n)
     windowed = entries("local_layer_ids", local)
     return tuple("hybrid_sliding" if i in windowed else "hybrid" for i in range(n))
+
+
+@lru_cache(maxsize=64)
+def _every_sixth(n: int) -> Words:
+    return tuple("hybrid_sliding" if (i + 1) % 6 else "hybrid" for i in range(n))
 
 
 def inkling(c: Config) -> Words:
@@ -44,27 +52,36 @@ def inkling_ffn(c: Config) -> Words:
     return tuple("dense" if i < first else "sparse" for i in range(n))
 
 
-def _rounds(c: Config) -> list[tuple[int, int]]:
+def _rounds(c: Config) -> Rounds:
     """Every layer with its round: 0 outside the loop, 1 and up inside."""
     n, end = n_layers(c), c.opt_count("loop_layer_index_end")
     if end is None:
-        return [(i, 0) for i in range(n)]
+        return _looped(n, 0, 0, 0)
     start, passes = c.size("loop_layer_index_start"), c.count("loop_num_passes")
     if not 0 < start < end <= n or n + (end - start) * passes > MAX_LAYERS:
         raise contradiction(f"layers {start} to {end} of {n} cannot run {passes} rounds")
-    core = [(i, min(r, LATER)) for r in range(1, passes + 1) for i in range(start, end)]
-    return [(i, 0) for i in range(start)] + core + [(i, 0) for i in range(end, n)]
+    return _looped(n, start, end, passes)
+
+
+@lru_cache(maxsize=256)
+def _looped(n: int, start: int, end: int, passes: int) -> Rounds:
+    core = tuple((i, min(r, LATER)) for r in range(1, passes + 1) for i in range(start, end))
+    return (*((i, 0) for i in range(start)), *core, *((i, 0) for i in range(end, n)))
 
 
 def inkling2(c: Config) -> Words:
     """Later generations: kind of layer, whether it leads, and its round."""
-    kinds = _kinds(c)
-    return tuple(f"{kinds[i]}:{'lead' if i == 0 else ''}:{r}" for i, r in _rounds(c))
+    return _in_rounds(_kinds(c), _rounds(c))
+
+
+@lru_cache(maxsize=256)
+def _in_rounds(kinds: Words, rounds: Rounds) -> Words:
+    return tuple(f"{kinds[i]}:{'lead' if i == 0 else ''}:{r}" for i, r in rounds)
 
 
 def inkling2_ffn(c: Config) -> Words:
     """Experts in every layer, with its round."""
-    return tuple(f"sparse:{r}" for _, r in _rounds(c))
+    return tuple("sparse:" + word.rpartition(":")[2] for word in c.shared["mixers"])
 
 
 LAYOUTS = {"inkling": inkling, "inkling2": inkling2}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from atlas.config import Config
@@ -36,7 +37,7 @@ def flags(field: str, stated: Any, n: int, words: tuple[str, str]) -> Words:
     if len(marks) != n:
         raise contradiction(f"{field} has {len(marks)} entries for {n} layers")
     among(field, marks, (0, 1))
-    return tuple(words[int(f)] for f in marks)
+    return tuple(map(dict(enumerate(words)).__getitem__, marks))
 
 
 def latent_or_heads(c: Config) -> Words:
@@ -58,6 +59,11 @@ def latent_or_heads(c: Config) -> Words:
 INDEXERS = {"F": "full", "S": "shared", "full": "full", "shared": "shared"}
 
 
+@lru_cache(maxsize=256)
+def _by_period(n: int, every: int, offset: int) -> Words:
+    return tuple("full" if max(i - offset + 1, 0) % every == 0 else "shared" for i in range(n))
+
+
 def indexer_types(c: Config) -> Words:
     """Which layers own an indexer and which take an earlier layer's choice (GLM-5): listed, or by period and offset."""
     n = n_layers(c)
@@ -65,7 +71,7 @@ def indexer_types(c: Config) -> Words:
     stated = c.opt("index_topk_pattern") if stated is None else stated
     if stated is None:
         every, offset = max(c.size("index_topk_freq"), 1), c.size("index_skip_topk_offset")
-        words = tuple("full" if max(i - offset + 1, 0) % every == 0 else "shared" for i in range(n))
+        words = _by_period(n, every, offset)
         c.derived(
             "indexer_types",
             f"{words.count('full')} of {n} own",
@@ -198,6 +204,11 @@ def indexed_or_window(c: Config) -> Words:
     return tuple(w if w == "sliding_attention" else indexed for w in words)
 
 
+@lru_cache(maxsize=256)
+def _all_but(n: int, every: int) -> tuple[int, ...]:
+    return tuple(int((i + 1) % every != 0) for i in range(n))
+
+
 def rope_and_indexers(c: Config) -> Words:
     """Whether a layer uses positions, and whether it has an indexer of its own (Mistral Large 4)."""
     n, ropes, sources = n_layers(c), c.opt("no_rope_layers"), c.opt("kv_source_layers")
@@ -206,7 +217,7 @@ def rope_and_indexers(c: Config) -> Words:
     if ropes is None:
         every = c.count("no_rope_layer_interval")
         ropes = c.derived(
-            "no_rope_layers", [int((i + 1) % every != 0) for i in range(n)], f"no positions in every {every}th layer"
+            "no_rope_layers", list(_all_but(n, every)), f"no positions in every {every}th layer"
         )
     kinds = flags("no_rope_layers", ropes, n, ("nope", "rope"))
-    return tuple(f"{k}_{o}" for k, o in zip(kinds, indexer_types(c), strict=True))
+    return tuple(map("_".join, zip(kinds, indexer_types(c), strict=True)))

@@ -61,8 +61,7 @@ def _merge_pairs(c: Config) -> None:
 
 def as_mixer(c: Config) -> Words:
     """The feed-forward of a round is that of its mixer: stored in the first, used again after."""
-    words = LOOPED[c.rules.layout](c)
-    return tuple("mlp_again" if w.endswith("_again") else "mlp" for w in words)
+    return tuple("mlp_again" if w.endswith("_again") else "mlp" for w in c.shared["mixers"])
 
 
 LOOPED = {f.__name__: f for f in (two_stacks, looped_middle)}

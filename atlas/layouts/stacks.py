@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
 
-import msgspec
-
-from atlas.config import Config, Raw
+from atlas.config import DERIVED, Config, Raw
+from atlas.families import Family
 from atlas.fingerprint import Evidence
 from atlas.layouts.common import Words, n_layers
 from atlas.refusal import Refused, bad_value, not_derivable
@@ -63,10 +64,30 @@ def encoder_reader(c: Config) -> Config:
     if key is None:
         inner = Config(c.raw, c.rules.encoder, c.outer, c.prefix)
         inner.read = c.read
+        inner.values.update(_answered(c))
     else:
         inner = Config(nested(c, key), c.rules.encoder, c.outer, key + ".")
     inner.noted = _Prefixed(c.noted)
     return inner
+
+
+def _answered(c: Config) -> dict[str, Any]:
+    """The decoder's answers that are the encoder's too: looked up, not computed, and in the row no different."""
+    own, noted = _otherwise(c.rules), c.noted
+    return {
+        field: value
+        for field, value in c.values.items()
+        if field not in own and (field not in noted or noted[field].origin != DERIVED)
+    }
+
+
+@lru_cache(maxsize=256)
+def _otherwise(rules: Family) -> frozenset[str]:
+    """Fields that the encoder's part of a row answers otherwise."""
+    assert rules.encoder is not None  # noqa: S101 - only pairs come here
+    tables = ((rules.keys, rules.encoder.keys), (rules.defaults, rules.encoder.defaults))
+    pairs = (*tables, (rules.facts, rules.encoder.facts))
+    return frozenset(f for ours, theirs in pairs for f in ours.keys() | theirs.keys() if ours.get(f) != theirs.get(f))
 
 
 def nested(c: Config, key: str) -> Raw:
@@ -85,7 +106,8 @@ class _Prefixed(dict[str, Evidence]):
         self.target = target
 
     def __setitem__(self, field: str, note: Evidence) -> None:
-        self.target[f"encoder.{field}"] = msgspec.structs.replace(note, field=f"encoder.{field}")
+        name = f"encoder.{field}"
+        self.target[name] = Evidence(name, note.value, note.origin, note.source)
 
 
 def decoder_or_encoder(c: Config) -> Words:

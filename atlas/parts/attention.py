@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from atlas.config import View
+from atlas.families import Spec
 from atlas.refusal import bad_value, contradiction
 from atlas.structure import Mixing, Part, Read, State, Tensor, part
 from schemas.vocabulary import AttentionKind, Component, Mixer, Role
@@ -173,6 +174,30 @@ def read_gqa(v: View) -> Part:
             shared is not None and v.flag("dead_shared_kv"),
         )
     )
+
+
+OF_ATTENTION = frozenset((
+    "hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim", "head_dim_floors", "v_head_dim",
+    "qkv_bias", "o_bias", "qk_norm", "qk_norm_switch", "qk_norm_bias", "sinks", "attention_gate", "mixer", "window",
+    "position", "partial_rotary_factor", "rotary_dim", "kv_shared_from", "dead_shared_kv",
+))  # fmt: skip
+"""What the reader above asks for."""
+
+
+@lru_cache(maxsize=1024)
+def _own(spec: Spec) -> str:
+    """What a part says of attention for itself, as a key."""
+    said = (*sorted(spec.facts.items()), *sorted(spec.fields.items()))
+    return repr([item for item in said if item[0] in OF_ATTENTION])
+
+
+def read_alike(v: View) -> Part:
+    """Attention as the config states it, read once for all the parts that say the same of it themselves."""
+    root = v.config
+    key = "attention []" if v is root else f"attention {_own(v.spec)}"
+    if key not in root.shared:
+        root.shared[key] = read_gqa(v)
+    return root.shared[key]
 
 
 def read_falcon(v: View) -> Part:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from atlas.config import View
-from atlas.parts.attention import read_gqa
+from atlas.parts.attention import read_alike, read_gqa
 from atlas.parts.extras import again, extended, vector
 from atlas.structure import Mixing, Part, State, Tensor, part
 from schemas.vocabulary import Component, Mixer, Role
@@ -46,7 +46,7 @@ def _relative(v: View, p: Part) -> Part:
 
 
 def _attention(v: View) -> Part:
-    usual = read_gqa(v)
+    usual = read_alike(v)
     return _relative(v, without_key_bias(usual) if v.opt("no_key_bias") else usual)
 
 
