@@ -69,6 +69,7 @@ def _table(c: Config) -> tuple[Mapping[str, Any], str]:
 def _theta(c: Config, table: Mapping[str, Any], where: str) -> float | None:
     stated = table.get("rope_theta")
     if type(stated) in (int, float):
-        origin = EXPLICIT if c.raw.get(where) is not None else Origin.CLASS_DEFAULT.value
+        key = where.removeprefix(c.prefix).partition(".")[0]
+        origin = EXPLICIT if c.raw.get(key) is not None else Origin.CLASS_DEFAULT.value
         return c.note("rope_theta", finite("rope_theta", stated), origin, f"{where}.rope_theta")
     return c.number("rope_theta")

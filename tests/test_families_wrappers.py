@@ -1,0 +1,67 @@
+"""Wrappers of text with speech or vision: the language model to the weight, the rest apart. Hand counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from atlas.interpret import derive
+
+
+def row(config: dict[str, Any]) -> Any:
+    """The row of a config that is known to be derivable."""
+    found = derive(config).fingerprint
+    assert found.verdict == "known", found.refusal_reason
+    return found
+
+
+OPT: dict[str, Any] = {
+    "model_type": "opt", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 96,
+    "vocab_size": 100, "max_position_embeddings": 32, "word_embed_proj_dim": 64,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wrapper", ["blip-2", "instructblip"])
+def test_only_the_language_model_says_whether_it_is_tied(wrapper: str) -> None:
+    """OPT ties by its own default although the wrapper's file says false; a language model that says false is not."""
+    tied = row({"model_type": wrapper, "tie_word_embeddings": False, "text_config": OPT})
+    untied = row({"model_type": wrapper, "text_config": OPT | {"tie_word_embeddings": False}})
+    assert (tied.params_unembedding, untied.params_unembedding) == (0, 100 * 64)
+    assert tied.has_towers
+
+
+def test_florence_is_a_pair_without_a_class_named() -> None:
+    """Its BART has an encoder and a decoder, whichever class the file names: 2 layers each, cross-attention in one."""
+    text = {"model_type": "bart", "d_model": 64, "vocab_size": 100, "max_position_embeddings": 32}
+    text |= {
+        f"{s}_{k}": v
+        for s in ("encoder", "decoder")
+        for k, v in (("layers", 2), ("attention_heads", 4), ("ffn_dim", 96))
+    }
+    attention = 4 * (64 * 64 + 64)
+    assert row({"model_type": "florence2", "text_config": text}).params_attention == (2 + 2 * 2) * attention
+
+
+def test_kosmos_norms_within_its_sublayers() -> None:
+    """A norm of 64 before attention's output projection counts as attention, one of 96 before the way down as norm."""
+    text = {"embed_dim": 64, "layers": 2, "attention_heads": 4, "ffn_dim": 96, "vocab_size": 100}
+    found = row({"model_type": "kosmos-2", "text_config": text})
+    assert found.params_attention == 2 * (4 * (64 * 64 + 64) + 2 * 64)
+    assert found.params_norm == 2 * (2 * 64 + 2 * 64 + 2 * 96) + 2 * 64
+
+
+def test_codes_of_speech_have_rows_in_the_token_table() -> None:
+    """Kyutai's table holds 50 words, 3 codebooks of 8 and padding; the head only words; a tied one is refused."""
+    config = {"model_type": "kyutai_speech_to_text", "hidden_size": 64, "num_attention_heads": 4, "ffn_dim": 96}
+    config |= {"num_hidden_layers": 1, "vocab_size": 50, "num_codebooks": 3, "codebook_vocab_size": 8}
+    found = row(config)
+    assert (found.params_embedding, found.params_unembedding) == ((50 + 3 * 8 + 1) * 64, 50 * 64)
+    assert derive(config | {"tie_word_embeddings": True}).fingerprint.verdict == "refused"
+
+
+def test_a_stated_rope_base_is_explicit_wherever_it_stands() -> None:
+    """rope_theta within a wrapper's text_config is what the file states, not the class default."""
+    text = {"model_type": "llama", "rope_parameters": {"rope_type": "default", "rope_theta": 7.0}}
+    (note,) = [e for e in derive({"model_type": "janus", "text_config": text}).evidence if e.field == "rope_theta"]
+    assert (note.value, note.origin, note.source) == (7.0, "explicit", "text_config.rope_parameters.rope_theta")
