@@ -187,3 +187,11 @@ def test_hybrid_layers_numbered_otherwise_than_named_are_a_contradiction() -> No
     assert "hybrid_layer_ids" in refusal(
         "zamba2", num_hidden_layers=3, layers_block_type=words, hybrid_layer_ids=[1, 2]
     )
+
+
+def test_windowed_layers_without_a_window_in_use_are_a_contradiction() -> None:
+    """modeling_smollm3.py takes the mask and the cache by layer_types, the attention's own window by the switch."""
+    kinds = ["full_attention", "sliding_attention"]
+    stated: dict[str, Any] = {"num_hidden_layers": 2, "layer_types": kinds, "sliding_window": 64}
+    assert "use_sliding_window" in refusal("smollm3", use_sliding_window=False, **stated)
+    assert row("smollm3", use_sliding_window=True, **stated).sliding_window == 64

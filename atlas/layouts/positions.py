@@ -51,6 +51,9 @@ def rope_marks(c: Config) -> Words:
 def _smollm_kinds(c: Config, marks: list[Any]) -> Words:
     on = c.flag("use_sliding_window") and c.opt("sliding_window") is not None
     if not on:
+        types = c.opt("layer_types")
+        if isinstance(types, list) and "sliding_attention" in types:
+            raise contradiction("layer_types calls layers windowed, but use_sliding_window or sliding_window says no")
         return ("full_attention",) * len(marks)
     if c.opt("layer_types") is not None:
         return listed(c, "layer_types", ("full_attention", "sliding_attention"))
