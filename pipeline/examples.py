@@ -40,6 +40,8 @@ ORDER BY state_bytes_constant DESC""",
     "Why configs gave no numbers": """
 SELECT kind, count(*) AS configs, any_value(reason) AS example
 FROM refusals GROUP BY kind ORDER BY configs DESC""",
+    "Keys that nothing reads: new features, or keys to review": """
+SELECT * FROM unread_keys ORDER BY configs DESC, model_type, key""",
     "What a column means": """
 SELECT column_name, data_type, comment
 FROM duckdb_columns() WHERE table_name = 'fingerprints'""",

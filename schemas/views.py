@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schemas.fields import FINGERPRINT, Field
+from schemas.fields import FINGERPRINT, Field, count, word
 from schemas.registry import CONFIGS, LAYERS, MODELS
 from schemas.registry import EVIDENCE as EVIDENCE_FIELDS
 from schemas.tables import comment, quoted
@@ -43,10 +43,16 @@ EVIDENCE = (
 _RUN_LENGTH = {"run", "slot", "repeats", "first_index", "stride"}
 _INDEX = Field("index", "int", "Index of the layer, counted from 0.", "layers", nullable=False, least=0)
 _EXPANDED = tuple(f for f in LAYERS.fields if f.name not in _RUN_LENGTH)
+_MODEL_TYPE = next(f for f in CONFIGS.fields if f.name == "model_type")
 COLUMNS: dict[str, tuple[Field, ...]] = {
     "fingerprints": FINGERPRINT,
     "evidence": (MODELS.fields[0], CONFIGS.fields[0], *EVIDENCE_FIELDS),
     "layers_expanded": (_EXPANDED[0], _INDEX, *_EXPANDED[1:]),
+    "unread_keys": (
+        _MODEL_TYPE,
+        word("key", "A key of the config that nothing read and that is not reviewed as irrelevant.", nullable=False),
+        count("configs", "Distinct configs of this model_type that state the key.", "configs"),
+    ),
 }
 """Columns of every view, in order."""
 
@@ -60,6 +66,10 @@ def layers_expanded() -> str:
     )
 
 
+UNREAD_KEYS = (
+    "CREATE VIEW unread_keys AS SELECT model_type, key, count(*) AS configs FROM"
+    " (SELECT model_type, unnest(unread) AS key FROM configs) GROUP BY model_type, key"
+)
 _ENTRIES = (
     "CASE WHEN s.stride = 0 THEN 1 WHEN s.kind = 'cross' THEN 0"
     ' ELSE least(coalesce(s."window", context), context) // s.stride END'
@@ -75,6 +85,7 @@ MEANINGS = {
     "fingerprints": "One row per model with a config: its architecture and what it costs to serve.",
     "evidence": "One row per model and value: where the value comes from.",
     "layers_expanded": "One row per mixer of every layer of a design; the table layers without run lengths.",
+    "unread_keys": "One row per model_type and key that nothing read: how a new feature is noticed.",
     "kv_bytes": (
         "kv_bytes(model, context, bytes_per_element): bytes of cache and state that one sequence of"
         " that many tokens holds, windows, strides, index caches and constant states"
@@ -85,13 +96,11 @@ MEANINGS = {
 
 def statements() -> list[str]:
     """Everything to run, in order, after the tables exist."""
-    comments = [
-        f"COMMENT ON VIEW {v} IS {quoted(MEANINGS[v])}" for v in ("fingerprints", "evidence", "layers_expanded")
-    ]
+    comments = [f"COMMENT ON VIEW {v} IS {quoted(MEANINGS[v])}" for v in COLUMNS]
     comments += [
         f'COMMENT ON COLUMN {view}."{f.name}" IS {quoted(comment(f))}'
         for view, fields in COLUMNS.items()
         for f in fields
     ]
     comments.append(f"COMMENT ON MACRO kv_bytes IS {quoted(MEANINGS['kv_bytes'])}")
-    return [fingerprints(), EVIDENCE, layers_expanded(), KV_BYTES, *comments]
+    return [fingerprints(), EVIDENCE, layers_expanded(), UNREAD_KEYS, KV_BYTES, *comments]

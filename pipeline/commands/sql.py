@@ -25,7 +25,7 @@ def run(
     """Ask a snapshot one question in SQL, read-only.
 
     Tables: models, configs, designs, layers, parameters, states, refusals, features, reported, checks, disagreements,
-    measurements, snapshot. Views: fingerprints, evidence, layers_expanded. Macro: kv_bytes(model, context,
+    measurements, snapshot. Views: fingerprints, evidence, layers_expanded, unread_keys. Macro: kv_bytes(model, context,
     bytes_per_element).
     """
     if examples:
