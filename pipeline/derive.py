@@ -155,7 +155,7 @@ class Gatherer:
     def add(self, one: Found) -> None:
         """A repository; its config is derived unless its text is known already."""
         config = None if one.raw is None else self._config(one.raw)
-        unreadable = self.outcomes[config] if config and one.outcome == Outcome.OK else None
+        unreadable = self.outcomes[config] if config and one.outcome in {Outcome.OK, Outcome.UNCHANGED} else None
         old = self.models.get(one.repo_id)
         about = (config, one.as_of, one.source)
         revision = one.revision

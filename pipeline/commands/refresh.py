@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.options import Endpoint, Home, Json
+from pipeline.text import shorten, terminal
 
 if TYPE_CHECKING:
     from pipeline.listing import Selection
     from pipeline.refresh import Report
+
+FEW = 8
 
 
 def run(
@@ -43,9 +46,14 @@ def run(
     stopped.
     """
     from pipeline import login
+    from pipeline.errors import Usage
     from pipeline.progress import watching
     from pipeline.refresh import Options, refresh
 
+    only_hub = {"--top": top, "--author": author, "--list": names, "--budget": budget}
+    meant = [option for option, value in only_hub.items() if value is not None]
+    if meant and source != "hub":
+        raise Usage(f"{meant[0]} selects from the Hub, and --source is {source}: add --source hub, or leave it out")
     options = Options(
         home,
         source,
@@ -86,9 +94,16 @@ def _selection(task: str, top: int | None, author: str | None, names: Path | Non
 
 def _print_json(report: Report) -> None:
     import msgspec
-    import orjson
 
-    print(orjson.dumps(msgspec.to_builtins(report, enc_hook=str)).decode())
+    from pipeline.inspection import encoded
+
+    print(encoded(msgspec.to_builtins(report, enc_hook=str)))
+
+
+def _few(names: list[str]) -> str:
+    """The first of what strangers call their models; --json has them all."""
+    shown = ", ".join(shorten(terminal(name), 40) for name in names[:FEW])
+    return shown if len(names) <= FEW else f"{shown} and {len(names) - FEW} more"
 
 
 def _print(report: Report) -> None:
@@ -106,9 +121,9 @@ def _print(report: Report) -> None:
             f"  spent    {c['requests']} requests, {c['bytes']:,} bytes, {c['waited_seconds']:.0f} s waiting for quota"
         )
         if c["new_model_types"]:
-            print(f"  new      model types first seen today: {', '.join(c['new_model_types'])}")
+            print(f"  new      model types first seen today: {_few(c['new_model_types'])}")
     for page, why in report.failed_pages.items():
-        print(f"  kept     {page} keeps its last version: {why}", file=sys.stderr)
+        print(f"  kept     {page} keeps its last version: {terminal(why)}", file=sys.stderr)
     print(
         'Try next:\n  atlas show "llama 3.1 8b"\n'
         '  atlas sql "SELECT repo_id, params_total, kv_bytes_per_token FROM fingerprints LIMIT 5"'
