@@ -73,6 +73,36 @@ def table(rows: Sequence[Row], columns: Sequence[Column], links: Links, *, tier:
     return Markup(f"{body}\n\n{caption(_query(rows, columns), tier, note)}")  # noqa: S704 - cells are escaped
 
 
+class Cross(NamedTuple):
+    """Columns of a query: what stands down the side of a crossed table, across its top, and in its cells."""
+
+    down: str
+    across: str
+    value: str
+
+
+def crossed(rows: Sequence[Row], columns: Sequence[Column], by: Cross, links: Links, *, tier: int | None) -> Markup:
+    """A table with a row per value of one column and a column per value of another, a dash where there is none."""
+    forms = {column: (heading, form) for heading, column, form in columns}
+    heads, sides = _distinct(_some(rows, columns), by.across), sorted(_distinct(rows, by.down))
+    found = {(row[by.down], row[by.across]): row[by.value] for row in rows}
+    lines = [_line([forms[by.down][0], *(cell(head, forms[by.across][1], links) for head in heads)])]
+    lines.append("|---:|" + "---:|" * len(heads))
+    for side in sides:
+        values = (cell(found.get((side, head)), forms[by.value][1], links) for head in heads)
+        lines.append(_line([cell(side, forms[by.down][1], links), *values]))
+    return Markup("\n".join(lines) + f"\n\n{caption(_query(rows, columns), tier)}")  # noqa: S704 - cells are escaped
+
+
+def _distinct(rows: Sequence[Row], column: str) -> list[Cell]:
+    """The values of a column, each once, as they come. Raises `Invalid` where one is null."""
+    found = [row[column] for row in rows]
+    present = [value for value in found if value is not None]
+    if len(present) != len(found):
+        raise Invalid(f"{column} has a null, and the table is laid out by it")
+    return list(dict.fromkeys(present))
+
+
 def cell(value: Cell | None, form: str, links: Links) -> str:
     """One value as a table shows it."""
     if value is None:

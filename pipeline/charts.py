@@ -13,6 +13,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from pipeline.palette import DASHES, GRID, INK, MIXER_COLOURS, MUTED, PAPER, SERIES, SHAPES, theme
+from pipeline.prose import word
 from pipeline.text import shorten, terminal
 
 if TYPE_CHECKING:
@@ -94,11 +95,12 @@ def _plain_axis(**more: Any) -> Any:
     return _altair().Axis(labelAngle=0, ticks=False, domain=False, **more)
 
 
-def _binary(channel: Any, rows: Rows, column: str, title: str) -> Any:
-    """A logarithmic axis with labels in powers of 1,024."""
+def _binary(channel: Any, rows: Rows, column: str, title: str, room: int = 0) -> Any:
+    """A logarithmic axis with labels in powers of 1,024; `room` pixels stay free at both ends."""
     alt = _altair()
     axis = alt.Axis(labelExpr=_BINARY, values=_powers(rows, column))
-    return channel(f"{column}:Q", scale=alt.Scale(type="log", base=2, nice=False), title=title, axis=axis)
+    scale = alt.Scale(type="log", base=2, nice=False, padding=room)
+    return channel(f"{column}:Q", scale=scale, title=title, axis=axis)
 
 
 def _coloured(series: str, names: Sequence[str], **legend: Any) -> Any:
@@ -136,8 +138,7 @@ def layer_strip(rows: Rows, *, index: str, mixer: str, ffn: str, title: str) -> 
     """A cell per layer: the upper row is how it mixes tokens, the lower its feed-forward network."""
     alt = _altair()
     cells = [
-        {"index": r[index], "row": "mixer", "kind": "no mixer" if r[mixer] == "none" else r[mixer].replace("_", " ")}
-        for r in rows
+        {"index": r[index], "row": "mixer", "kind": "no mixer" if r[mixer] == "none" else word(r[mixer])} for r in rows
     ]
     cells += [
         {"index": r[index], "row": "FFN", "kind": "no FFN" if r[ffn] == "none" else f"{_FFN[r[ffn]]} FFN"} for r in rows
@@ -157,7 +158,7 @@ _FFN = {"dense": "dense", "moe": "MoE"}
 
 def _strip_colour(kind: str) -> str:
     ffn = {"no mixer": GRID, "dense FFN": SERIES[6], "MoE FFN": SERIES[2], "no FFN": GRID}
-    return ffn.get(kind) or MIXER_COLOURS[kind.replace(" ", "_")]
+    return ffn.get(kind) or MIXER_COLOURS[kind.lower().replace(" ", "_")]
 
 
 def _ticks(n: int) -> list[int]:
@@ -233,11 +234,11 @@ def scatter(rows: Rows, *, x: str, y: str, series: str, label: str, title: str, 
     """Points over two logarithmic axes, told apart by colour and shape; rows with a `label` are named."""
     alt = _altair()
     names = _named(rows, series)
-    data = _beside(rows, x, label)
+    data = _beside(rows, x, y, label)
     decimal = alt.Axis(format="~s", labelExpr=_GIGA, tickCount=5)
     base = alt.Chart(_data(data, series)).encode(
         x=alt.X(f"{x}:Q", scale=alt.Scale(type="log", nice=True), title=x_title, axis=decimal),
-        y=_binary(alt.Y, rows, y, y_title),
+        y=_binary(alt.Y, rows, y, y_title, room=10),
     )  # fmt: skip
     points = base.mark_point(filled=True, size=48, opacity=0.9).encode(
         color=_coloured(series, names),
@@ -255,10 +256,10 @@ def scatter(rows: Rows, *, x: str, y: str, series: str, label: str, title: str, 
     return svg(_finished(alt.layer(points, rings, *texts), 280, 76, legend=len(names)), title)
 
 
-def _beside(rows: Rows, x: str, label: str) -> list[dict[str, Any]]:
-    """Rows with the place of their label: on the side that has room, above or below by turns, so that few meet."""
+def _beside(rows: Rows, x: str, y: str, label: str) -> list[dict[str, Any]]:
+    """Rows with the place of their label: on the side that has room, and from the top above and below by turns."""
     middle = (min(r[x] for r in rows) * max(r[x] for r in rows)) ** 0.5
-    named = sorted((r for r in rows if r[label] is not None), key=lambda r: r[x])
+    named = sorted((r for r in rows if r[label] is not None), key=lambda r: -r[y])
     places = {id(r): f"{'left' if r[x] < middle else 'right'}{(-11, 14)[n % 2]}" for n, r in enumerate(named)}
     return [{**r, label: shorten(terminal(str(r[label] or "")), 24), "place": places.get(id(r), "")} for r in rows]
 

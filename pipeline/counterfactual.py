@@ -124,7 +124,20 @@ def _first(config: Raw, keys: tuple[str, ...]) -> str:
     raise Invalid(f"none of {', '.join(keys)} is in the config: it has no experts to change")
 
 
+def untied(_config: Raw) -> Changes:
+    """An unembedding of its own beside the token table."""
+    return {"tie_word_embeddings": False}
+
+
+def divided_heads(config: Raw) -> Changes:
+    """Heads as wide as a tool takes them to be that divides the width of the model by their number."""
+    return {"head_dim": config["hidden_size"] // config["num_attention_heads"]}
+
+
 CHANGES: dict[str, Callable[[Raw], Changes]] = {
-    f.__name__: f for f in (as_mha, as_mqa, as_gqa8, latent_as_mha, without_windows, every_expert, only_active)
-}
+    f.__name__: f
+    for f in (
+        as_mha, as_mqa, as_gqa8, latent_as_mha, without_windows, every_expert, only_active, untied, divided_heads,
+    )
+}  # fmt: skip
 """The changes by name, as a page's front matter gives them."""

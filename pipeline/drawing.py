@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline import bind, page, prose
 from pipeline.bind import Row, Single, Trace
-from pipeline.blocks import Links, details, table
+from pipeline.blocks import Cross, Links, crossed, details, table
 from pipeline.errors import Invalid
 from pipeline.page import Page
 from pipeline.reader import Snapshot
@@ -65,17 +65,26 @@ class Drawing:
         columns: list[tuple[str, str, str]],
         alt: str,
         tier: int | None = None,
+        data: list[Row] | None = None,
         **roles: str,
     ) -> str:
-        """Draw a chart into a file beside the page; give the image and, folded, its data."""
+        """Draw a chart into a file beside the page; give the image and, folded, its data.
+
+        `data` stands below the chart in place of the drawn rows where another query says the same in fewer rows.
+        Curves stand as one row per position, with a column per line.
+        """
         from pipeline import charts
 
         if not rows:
             raise Invalid(f"the chart {name} would be empty")
+        if kind == "curves":
+            below = crossed(rows, columns, Cross(roles["x"], roles["series"], roles["y"]), self.links, tier=tier)
+        else:
+            below = self._table(data or rows, columns, tier)
         path = f"{CHARTS}/{Path(self.source.slug).name}--{name}.svg"
         self.charts[path] = charts.KINDS[kind]([bind.values(r) for r in rows], title=alt, **roles)
         image = f"![{alt}]({self.links.root}{path})"
-        return f"{image}\n\n{details('The data of this chart', self._table(rows, columns, tier))}"
+        return f"{image}\n\n{details('The data of this chart', below)}"
 
     def framed(self, body: str, guide: Guide) -> str:
         """The page with its first line, its head, its queries and its foot."""

@@ -7,7 +7,7 @@ DARK = {INK: "#f0f6fc", MUTED: "#9198a1", GRID: "#3d444d", PAPER: "#0d1117"}
 # The first six were searched for the largest distance as seen with normal, protanopic and deuteranopic eyes.
 SERIES = ("#0b62a4", "#c2410c", "#4a0d3f", "#cc6674", "#4616ca", "#651515", "#57606a", "#2b8a9e")
 DARK_SERIES = ("#58a6ff", "#ff9a5c", "#63eee4", "#b12582", "#a219e6", "#c22929", "#8b949e", "#e3d26f")
-DASHES = ((1, 0), (6, 3), (2, 2), (8, 2, 2, 2), (4, 2), (1, 3), (10, 3), (3, 1))
+DASHES = ((1, 0), (6, 3), (2, 2), (8, 2, 2, 2), (4, 2), (12, 4), (10, 3, 2, 3, 2, 3), (3, 1))
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
 MIXER_COLOURS = {
     "full_attention": SERIES[0],

@@ -95,7 +95,7 @@ def pct(share: float) -> str:
 
 def ratio(n: float) -> str:
     """How many times as much."""
-    return f"{trimmed(n, 0 if n >= 20 else 1 if n >= 1 else 2)}×"
+    return f"{trimmed(n, 0 if n >= 20 else 1 if n >= 1 else 3)}×"
 
 
 def power(n: float) -> str:

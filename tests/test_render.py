@@ -297,7 +297,7 @@ def test_lists_read_as_english(items: list[str], said: str) -> None:
         ("gflops", 10.2e9, "10 GFLOPs"),
         ("context", 131072, "128K"),
         ("ratio", 4.0, "4×"),
-        ("ratio", 0.125, "0.12×"),
+        ("ratio", 0.125, "0.125×"),
         ("binary", 134217728, "128 MiB"),
         ("digits", 131072, "131072"),
         ("yes", True, "yes"),
@@ -309,6 +309,46 @@ def test_lists_read_as_english(items: list[str], said: str) -> None:
 def test_units(form: str, value: object, said: str) -> None:
     """Each filter says its unit; the numbers are those of the seeds or divided by hand."""
     assert prose.shown(value, form) == said
+
+
+CURVES = """```sql c
+SELECT * FROM (VALUES ('b|1', 2048, 30, false), ('b|1', 1024, 20, false), ('a', 1024, 10, true))
+  v(line, tokens, size, bend)
+```
+{{ chart("c", "curves", rows.c, [("Tokens", "tokens", "context"), ("Line", "line", "text"), ("Size", "size", "bytes")],
+  alt="Two lines.", x="tokens", y="size", series="line", bend="bend", x_title="tokens", y_title="bytes") }}
+"""
+
+
+def test_the_data_of_curves_is_a_row_per_position_and_a_column_per_line(tmp_path: Path) -> None:
+    """Positions in order, lines as they come and escaped, a dash where a line has no value there."""
+    rows = guide.tables(made(tmp_path, CURVES).files["p.md"])[0]
+    assert rows == [
+        {"Tokens": "1K", "b|1": "20 B", "a": "10 B"},
+        {"Tokens": "2K", "b|1": "30 B", "a": "—"},
+    ]
+
+
+def test_curves_without_a_position_fail_their_page(tmp_path: Path) -> None:
+    """A table cannot be laid out by a null."""
+    assert "tokens has a null" in reason(made(tmp_path, CURVES.replace("'a', 1024", "'a', NULL")))
+
+
+def test_a_chart_may_stand_on_another_query_than_its_data(tmp_path: Path) -> None:
+    """A strip of many equal layers is drawn cell by cell and told in runs."""
+    text = made(
+        tmp_path,
+        """```sql cells
+SELECT unnest([0, 1, 2]) AS index, 'full_attention' AS mixer, 'moe' AS ffn
+```
+```sql runs
+SELECT 'full_attention' AS mixer, 3 AS layers
+```
+{{ chart("s", "layer_strip", rows.cells, [("Mixer", "mixer", "word"), ("Layers", "layers", "count")], alt="Strip.",
+  data=rows.runs, index="index", mixer="mixer", ffn="ffn") }}
+""",
+    ).files["p.md"]
+    assert guide.tables(text)[0] == [{"Mixer": "full attention", "Layers": "3"}]
 
 
 def test_a_link_to_a_module_that_has_no_page_is_text() -> None:
