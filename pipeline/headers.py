@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -93,6 +94,7 @@ def parsed(header: bytes, name: str, size: int | None = None) -> dict[str, Store
     room = None if size is None else size - 8 - len(header)
     for tensor, entry in entries.items():
         _fits(entry, f"{name}: {tensor}", room)
+    _apart(entries, name)
     return {k: Stored(tuple(e.shape), e.dtype) for k, e in entries.items()}
 
 
@@ -103,6 +105,14 @@ def _fits(entry: _Entry, name: str, room: int | None) -> None:
     bits = BITS.get(entry.dtype)
     if bits is not None and 8 * (last - first) != bits * math.prod(entry.shape):
         raise Invalid(f"{name} has {last - first} bytes, which its type and shape do not make")
+
+
+def _apart(entries: Mapping[str, _Entry], name: str) -> None:
+    """No two tensors may lie on the same bytes. Raises `Invalid`."""
+    placed = sorted((*e.data_offsets, tensor) for tensor, e in entries.items() if e.data_offsets[0] < e.data_offsets[1])
+    for (_, end, one), (start, _, other) in pairwise(placed):
+        if start < end:
+            raise Invalid(f"{name}: {one} and {other} lie on the same bytes: the file is damaged")
 
 
 def read(path: Path) -> dict[str, Stored]:
@@ -134,11 +144,14 @@ def local(path: Path) -> Headers:
 
     Raises `NotFound` or `Invalid`.
     """
-    if path.is_dir():
-        return _folder(path)
-    if not path.is_file():
-        raise NotFound(f"{path} does not exist: give a checkpoint folder, a .safetensors file or an index")
-    return _indexed(path) if path.name.endswith(".index.json") else Headers(read(path), (path.name,))
+    try:
+        if path.is_dir():
+            return _folder(path)
+        if not path.is_file():
+            raise NotFound(f"{path} does not exist: give a checkpoint folder, a .safetensors file or an index")
+        return _indexed(path) if path.name.endswith(".index.json") else Headers(read(path), (path.name,))
+    except OSError as error:
+        raise NotFound(f"{error.filename} cannot be read: {error.strerror}") from error
 
 
 def _folder(path: Path) -> Headers:
@@ -153,7 +166,8 @@ def _folder(path: Path) -> Headers:
 
 def _indexed(path: Path) -> Headers:
     """The shards that an index names; its names alone where none of them is here."""
-    found = index(path.read_bytes()[: LONGEST_INDEX + 1], path.name)
+    with path.open("rb") as file:
+        found = index(file.read(LONGEST_INDEX + 1), path.name)
     shards = sorted(set(found.weight_map.values()))
     here = [s for s in shards if s.endswith(".safetensors") and (path.parent / _plain(s)).is_file()]
     if not here:

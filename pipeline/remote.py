@@ -6,6 +6,7 @@ commit.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Mapping
@@ -22,6 +23,9 @@ from pipeline.errors import AtlasError, Invalid, NotFound, Upstream
 
 if TYPE_CHECKING:
     import httpx2
+
+# Without a handler the library's warnings of every retry would go to the terminal.
+logging.getLogger("stamina").addHandler(logging.NullHandler())
 
 FIRST = 100_000
 """Bytes of the first request to a file: most headers are shorter."""

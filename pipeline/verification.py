@@ -45,11 +45,8 @@ class Verified(msgspec.Struct, frozen=True):
 def verify(target: str, endpoint: str | None = None) -> Verified:
     """Verify a path, or a repository where there is no such path. Raises `NotFound`, `Invalid` or `Upstream`."""
     path = Path(target)
-    if path.exists():
-        folder = path if path.is_dir() else path.parent
-        if not (folder / "config.json").is_file():
-            raise NotFound(f"{folder} has no config.json, so there is nothing to derive the weights from")
-        return verified(folder.resolve().name, read(folder), local(path))
+    if target and path.exists():
+        return _on_disk(path)
     if target.startswith((".", "/", "~")):
         raise NotFound(
             f"{target} does not exist: give a checkpoint folder, a .safetensors file, or a repository as owner/name"
@@ -58,6 +55,16 @@ def verify(target: str, endpoint: str | None = None) -> Verified:
 
     found = checkpoint(target, endpoint)
     return verified(found.repo_id, found.config, found.headers, found.revision)
+
+
+def _on_disk(path: Path) -> Verified:
+    try:
+        folder = path if path.is_dir() else path.parent
+        if not (folder / "config.json").is_file():
+            raise NotFound(f"{folder} has no config.json, so there is nothing to derive the weights from")
+        return verified(folder.resolve().name, read(folder), local(path))
+    except OSError as error:
+        raise NotFound(f"{error.filename} cannot be read: {error.strerror}") from error
 
 
 def verified(name: str, config: bytes, headers: Headers, revision: str | None = None) -> Verified:

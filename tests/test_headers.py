@@ -204,3 +204,33 @@ def test_nobody_listening_is_upstream() -> None:
     """A closed port is an upstream failure, not a crash."""
     with pytest.raises(Upstream):
         remote.checkpoint("org/Whole", "http://127.0.0.1:9")
+
+
+def test_tensors_on_the_same_bytes_are_damage(tmp_path: Path) -> None:
+    """Two tensors cannot both have the bytes 0 to 160; one without elements may lie anywhere."""
+    entry = {"dtype": "BF16", "shape": [10, 8], "data_offsets": [0, 160]}
+    empty = {"dtype": "BF16", "shape": [0], "data_offsets": [80, 80]}
+    for tensors, is_damage in (({"a": entry, "b": entry}, True), ({"a": entry, "b": empty}, False)):
+        header = json.dumps(tensors).encode()
+        path = tmp_path / "model.safetensors"
+        path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(160))
+        if is_damage:
+            with pytest.raises(Invalid, match="a and b lie on the same bytes"):
+                read(path)
+        else:
+            assert read(path).keys() == {"a", "b"}
+
+
+def test_what_the_system_does_not_give_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An index or a folder that may not be read (simulated: root may read all) is named, with the system's reason."""
+
+    def refuse(path: Path, *_: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    split(tmp_path)
+    for method in ("open", "iterdir"):
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, method, refuse)
+            with pytest.raises(NotFound, match="Permission denied"):
+                local(tmp_path)
+        (tmp_path / "model.safetensors.index.json").unlink(missing_ok=True)
