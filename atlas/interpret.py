@@ -174,6 +174,7 @@ def build(c: Config, layers: Layers) -> tuple[Run, ...]:
     mixer_norms, ffn_norms = NORMS[c.rules.norms](c)
     mixing = {w: _sublayer(c, w, meaning(c.rules.mixers, w), MIXERS, mixer_norms) for w in dict.fromkeys(mixers)}
     feeding = {w: _sublayer(c, w, meaning(c.rules.ffns, w), FFNS, ffn_norms) for w in dict.fromkeys(ffns)}
+    c.shared["sublayers"] = mixing, feeding
     layers.update({pair: layer(mixing[pair[0]] + feeding[pair[1]]) for pair in dict.fromkeys(words)})
     return tuple(Run(n, tuple(layers[w] for w in words[start : start + unit])) for n, start, unit in runs_of(words))
 
@@ -182,9 +183,13 @@ def one_layer(c: Config, layers: Layers, mixer: str, ffn: str) -> Layer:
     """A layer of this mixer and this feed-forward network, with the norms the family puts before them."""
     if (mixer, ffn) in layers:
         return layers[mixer, ffn]
+    mixing, feeding = c.shared["sublayers"]
     mixer_norms, ffn_norms = NORMS[c.rules.norms](c)
-    mixing = _sublayer(c, mixer, meaning(c.rules.mixers, mixer), MIXERS, mixer_norms)
-    return layer(mixing + _sublayer(c, ffn, meaning(c.rules.ffns, ffn), FFNS, ffn_norms))
+    if mixer not in mixing:
+        mixing[mixer] = _sublayer(c, mixer, meaning(c.rules.mixers, mixer), MIXERS, mixer_norms)
+    if ffn not in feeding:
+        feeding[ffn] = _sublayer(c, ffn, meaning(c.rules.ffns, ffn), FFNS, ffn_norms)
+    return layer(mixing[mixer] + feeding[ffn])
 
 
 def meaning(table: Mapping[str, tuple[Spec, ...]], word: str) -> tuple[Spec, ...] | None:

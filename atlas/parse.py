@@ -59,12 +59,15 @@ def _keys_agree(data: bytes, parsed: Raw) -> bool:
     Lists are only looked into where the text has more objects than the values alone account for.
     """
     todo: list[Any] = [parsed]
-    keys = objects = 0
+    keys = 0
     for item in todo:
         keys += len(item)
-        objects += 1
-        todo.extend([value for value in item.values() if type(value) is dict])
-    return objects == data.count(b"{") and keys == data.count(b'":') + data.count(b'" :')
+        for value in item.values():
+            if type(value) is dict:
+                todo.append(value)  # noqa: PERF401 - the list grows while it is walked
+    if keys == data.count(b":"):
+        return True
+    return len(todo) == data.count(b"{") and keys == data.count(b'":') + data.count(b'" :')
 
 
 def _refuse_twice(data: bytes) -> None:

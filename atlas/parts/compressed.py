@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.config import View
+from atlas.config import Config, View
 from atlas.parts.sparse import INDEX_WIDTH, Indexer, read_indexer
 from atlas.refusal import contradiction
 from atlas.structure import Mixing, Part, Read, State, Tensor, part
@@ -118,20 +118,24 @@ def _reads(s: Compressed) -> list[Read]:
 
 def read_compressed(v: View) -> Part:
     """A layer's attention as the config states it; `compression` is none, heavy or sparse."""
-    kind, width = v.text("compression"), v.count("head_dim")
+    kind, c = v.text("compression"), v.config
     rate = 0 if kind == "none" else v.count(f"compress_rate_{kind}")
-    v.read.add("num_key_value_heads")
-    return compressed(
-        Compressed(
-            v.count("hidden_size"),
-            v.count("num_attention_heads"),
-            width,
-            v.count("q_lora_rank"),
-            v.count("o_groups"),
-            v.count("o_lora_rank"),
-            v.count("qk_rope_head_dim"),
-            v.count("sliding_window"),
-            rate,
-            read_indexer(v) if kind == "sparse" else None,
-        )
+    if "compressed" not in c.shared:
+        c.shared["compressed"] = _plain(c)
+    indexer = read_indexer(v) if kind == "sparse" else None
+    return compressed(c.shared["compressed"]._replace(rate=rate, indexer=indexer))
+
+
+def _plain(c: Config) -> Compressed:
+    """What all layers have in common."""
+    c.read.add("num_key_value_heads")
+    return Compressed(
+        c.count("hidden_size"),
+        c.count("num_attention_heads"),
+        c.count("head_dim"),
+        c.count("q_lora_rank"),
+        c.count("o_groups"),
+        c.count("o_lora_rank"),
+        c.count("qk_rope_head_dim"),
+        c.count("sliding_window"),
     )

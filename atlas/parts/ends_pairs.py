@@ -51,7 +51,8 @@ def _tokens(c: Config, stacks: tuple[str, ...]) -> list[Tensor]:
     d, vocab, source = c.count("hidden_size"), c.count("vocab_size"), c.opt_count("source_vocab_size")
     shared, stacked = table("model.shared", vocab, d), [table(f"model.{s}.embed_tokens", vocab, d) for s in stacks]
     if c.word("tables") == "per_language":
-        one = c.opt("share_encoder_decoder_embeddings") or (c.values["all_tied"] and c.rules.facts.get("ties_languages"))
+        ties = c.values["all_tied"] and c.rules.facts.get("ties_languages")
+        one = c.opt("share_encoder_decoder_embeddings") or ties
         parted = not one and len(stacks) > 1
         return [shared, *[table("model.encoder.embed_tokens", vocab if source is None else source, d)] * parted]
     if c.word("tables") == "one" or c.values["all_tied"]:

@@ -111,7 +111,14 @@ def _message_gate(x: str, d: int, rank: int) -> list[Tensor]:
 
 def _scalars(v: View) -> Ink:
     """Windowed layers have heads of their own, and relative positions reach as far as the window."""
-    windowed = v.text("mixer") == "sliding_attention"
+    key = f"ink {v.text('mixer')}"
+    found = v.config.shared.get(key)
+    if found is None:
+        found = v.config.shared[key] = _ink(v, windowed=key == "ink sliding_attention")
+    return found
+
+
+def _ink(v: View, *, windowed: bool) -> Ink:
     names = (
         ("swa_num_attention_heads", "swa_num_key_value_heads", "swa_head_dim")
         if windowed
