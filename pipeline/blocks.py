@@ -52,7 +52,7 @@ class Links(NamedTuple):
         from pipeline.palette import ORIGINS
 
         mark = f"![]({self.root}charts/origin-{value.value}.svg) " if value.value in ORIGINS else ""
-        return mark + value.printed(prose.word(value.value))
+        return (mark + value.printed(prose.word(value.value))).replace(" ", prose.FIXED)
 
     def model(self, repo: object) -> Markup:
         """A model's name, linked to its sheet where it has one."""
@@ -111,7 +111,8 @@ def cell(value: Cell | None, form: str, links: Links) -> str:
         return links.model(value)
     if form == "origin":
         return links.origin(value)
-    return value.printed(prose.shown(value.value, form))
+    shown = prose.shown(value.value, form)
+    return value.printed(shown.replace(" ", prose.FIXED) if form in prose.NUMBERS else shown)
 
 
 def _line(cells: Sequence[str]) -> str:

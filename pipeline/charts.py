@@ -12,6 +12,7 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from pipeline.labels import Plot, labelled
 from pipeline.palette import DASHES, GRID, INK, MIXER_COLOURS, MUTED, PAPER, SERIES, SHAPES, theme
 from pipeline.prose import word
 from pipeline.text import shorten, terminal
@@ -234,7 +235,8 @@ def scatter(rows: Rows, *, x: str, y: str, series: str, label: str, title: str, 
     """Points over two logarithmic axes, told apart by colour and shape; rows with a `label` are named."""
     alt = _altair()
     names = _named(rows, series)
-    data = _beside(rows, x, y, label)
+    plot = Plot(WIDTH - 76 - 20, 280)
+    data = labelled(rows, (x, y), label, plot)
     decimal = alt.Axis(format="~s", labelExpr=_GIGA, tickCount=5)
     base = alt.Chart(_data(data, series)).encode(
         x=alt.X(f"{x}:Q", scale=alt.Scale(type="log", nice=True), title=x_title, axis=decimal),
@@ -253,15 +255,7 @@ def scatter(rows: Rows, *, x: str, y: str, series: str, label: str, title: str, 
         for align, dx in (("left", 7), ("right", -7))
         for dy in (-11, 14)
     ]
-    return svg(_finished(alt.layer(points, rings, *texts), 280, 76, legend=len(names)), title)
-
-
-def _beside(rows: Rows, x: str, y: str, label: str) -> list[dict[str, Any]]:
-    """Rows with the place of their label: on the side that has room, and from the top above and below by turns."""
-    middle = (min(r[x] for r in rows) * max(r[x] for r in rows)) ** 0.5
-    named = sorted((r for r in rows if r[label] is not None), key=lambda r: -r[y])
-    places = {id(r): f"{'left' if r[x] < middle else 'right'}{(-11, 14)[n % 2]}" for n, r in enumerate(named)}
-    return [{**r, label: shorten(terminal(str(r[label] or "")), 24), "place": places.get(id(r), "")} for r in rows]
+    return svg(_finished(alt.layer(points, rings, *texts), plot.height, 76, legend=len(names)), title)
 
 
 _GIGA = "replace(replace(datum.label, 'G', 'B'), 'k', 'K')"

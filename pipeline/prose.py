@@ -9,6 +9,8 @@ from typing import Any
 from pipeline.text import markdown
 from pipeline.units import GIB, KIB, MIB, binary, trimmed
 
+FIXED = "\u00a0"
+"""A space at which no line breaks."""
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _WORDS = {
     "silu": "SiLU",

@@ -63,7 +63,7 @@ def tables(markdown: str) -> list[Table]:
 
 
 def _bare(cell: str) -> str:
-    unlinked = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", cell.strip())
+    unlinked = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", cell.strip()).replace("\u00a0", " ")
     return re.sub(r"\\(.)", r"\1", unlinked).strip("`")
 
 
