@@ -19,7 +19,7 @@ from atlas.parts import ENDS, FFNS, MIXERS, Reader
 from atlas.parts.ends import norm
 from atlas.parts.mtp import drafts
 from atlas.parts.norms import NORMS
-from atlas.refusal import Refused, contradiction, shown
+from atlas.refusal import Refused, contradiction, not_derivable, shown
 from atlas.structure import Layer, Model, Part, Run, layer, model, runs_of
 from schemas.vocabulary import RefusalKind, Verdict
 
@@ -110,6 +110,8 @@ def _held(data: Raw, key: str) -> tuple[Raw, Any]:
 def _inner_rules(inner: Raw, rules: Family) -> Family:
     assert rules.text is not None  # noqa: S101 - only wrappers come here
     stated = inner.get("model_type")
+    if rules.text.only and stated is not None and stated not in rules.text.only:
+        raise not_derivable(f"{rules.model_type} over {shown(stated)}: what joins the two is not described")
     if stated is None or stated in rules.text.unnamed:
         return family(rules.text.family)
     return family(model_type_of(inner))

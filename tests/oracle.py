@@ -53,6 +53,9 @@ BOOKED_ELSEWHERE = {
     # modeling_kosmos2_5.py: `segment_emb` tells text from image, a table of token types, which the contract counts as
     # embedding; the reference says "other".
     "kosmos-2.5": ("params_embedding", "params_other"),
+    # modeling_blip_text.py: `_tied_weights_keys` ties the head, whose bias the contract counts with it; the reference
+    # says untied, and "other".
+    "blip": ("params_unembedding", "params_other", "tied"),
 }
 """Components that the contract books otherwise than the reference; the totals agree all the same."""
 
@@ -63,6 +66,8 @@ TOWERS_INSIDE = {
     "janus": 131_072 + 4_196_352,  # the image generator's codes, 16,384 x 8, and a part of its aligner and head
     "granite_speech": 274_808_106,  # model.encoder
     "granite_speech_plus": 274_808_106,
+    "vision-encoder-decoder": 86_389_248 - 590_592,  # encoder, of which the patches are booked as a tower
+    "speech-encoder-decoder": 94_371_712 - 395_008,  # encoder, of which one matrix is booked as a projector
     "vibevoice_asr": 344_613_600,  # model.semantic_tokenizer_encoder
     # model.semantic_tokenizer_encoder, model.diffusion_head without a table of times booked as a tower, two factors
     "vibevoice": 344_613_600 + 496_517_120 - 262_144 + 2,

@@ -60,6 +60,17 @@ def test_codes_of_speech_have_rows_in_the_token_table() -> None:
     assert derive(config | {"tie_word_embeddings": True}).fingerprint.verdict == "refused"
 
 
+def test_a_decoder_over_an_image_is_counted_alone() -> None:
+    """TrOCR's decoder of 2 layers: attention back and over an image 48 wide; a GPT-2 there is refused."""
+    decoder = {"model_type": "trocr", "d_model": 64, "decoder_layers": 2, "decoder_attention_heads": 4}
+    decoder |= {"decoder_ffn_dim": 96, "vocab_size": 100, "cross_attention_hidden_size": 48}
+    whole = {"model_type": "vision-encoder-decoder", "architectures": ["VisionEncoderDecoderModel"]}
+    found = row(whole | {"decoder": decoder, "encoder": {"model_type": "vit"}})
+    own, source = 4 * (64 * 64 + 64), 2 * (64 * 64 + 64) + 2 * (64 * 48 + 64)
+    assert (found.params_attention, found.n_layers) == (2 * (own + source), 2)
+    assert derive(whole | {"decoder": {"model_type": "gpt2"}}).fingerprint.refusal_kind == "not_derivable"
+
+
 def test_a_stated_rope_base_is_explicit_wherever_it_stands() -> None:
     """rope_theta within a wrapper's text_config is what the file states, not the class default."""
     text = {"model_type": "llama", "rope_parameters": {"rope_type": "default", "rope_theta": 7.0}}

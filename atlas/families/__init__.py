@@ -45,6 +45,7 @@ class Wrapped(msgspec.Struct, frozen=True):
     family: str
     flat: bool = False  # older files of this model_type state the language model's keys at the top
     unnamed: tuple[str, ...] = ()  # nested model_types that are read by `family`'s rules too
+    only: tuple[str, ...] = ()  # the families that are known to fit, where others would be described wrongly
     lifts: bool = False  # a true tie_word_embeddings of the language model counts where the wrapper says false
 
 

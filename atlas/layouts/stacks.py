@@ -39,7 +39,8 @@ def by_class(c: Config) -> Stacks:
         return stated
     named = c.outer.get("architectures")
     cls = named[0] if isinstance(named, list) and named and isinstance(named[0], str) else ""  # pyright: ignore[reportUnknownVariableType]
-    causal = cls.endswith("ForCausalLM") or (not cls and bool(c.rules.facts.get("has_causal_class")))
+    alone = c.rules.outer.get("decoder_alone", False)
+    causal = alone or cls.endswith("ForCausalLM") or (not cls and bool(c.rules.facts.get("has_causal_class")))
     found = DECODER if causal else ENCODER if cls.endswith(("EncoderModel", "ForAudioClassification")) else BOTH
     if found is DECODER and c.rules.encoder is not None:
         c.read.update(k for keys in c.rules.encoder.keys.values() for k in keys)
