@@ -39,7 +39,7 @@ class Box(NamedTuple):
 
 
 def labelled(rows: Rows, axes: tuple[str, str], label: str, plot: Plot) -> list[dict[str, Any]]:
-    """The rows with their label made harmless, and its `place`: its alignment and its pixels below the point, or nothing.
+    """The rows, their label made harmless, and its `place`: its alignment and its pixels below the point, or nothing.
 
     Of the four places around a point the first is taken whose room is free, from the uppermost point down.
     """
