@@ -195,3 +195,22 @@ def test_windowed_layers_without_a_window_in_use_are_a_contradiction() -> None:
     stated: dict[str, Any] = {"num_hidden_layers": 2, "layer_types": kinds, "sliding_window": 64}
     assert "use_sliding_window" in refusal("smollm3", use_sliding_window=False, **stated)
     assert row("smollm3", use_sliding_window=True, **stated).sliding_window == 64
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "text", "outer", "inner", "tied"),
+    [
+        ("gemma3", "gemma3_text", False, True, False),  # the wrapper's class holds the head and asks its own config
+        ("llama4", "llama4_text", True, False, False),  # the head belongs to Llama4ForCausalLM, which asks the inner one
+        ("llama4", "llama4_text", False, True, True),
+        ("qwen2_audio", "qwen2", True, True, False),  # no _tied_weights_keys in the wrapper's class
+        ("mllama", "mllama_text_model", True, True, False),
+        ("minimax_m3_vl", "minimax_m3_vl_text", False, True, True),  # its configuration lifts the inner word
+    ],
+)
+def test_which_of_two_words_ties_the_head(wrapper: str, text: str, outer: bool, inner: bool, tied: bool) -> None:
+    """Measured on each class: whose tie_word_embeddings makes lm_head.weight the table of embeddings."""
+    config = {"model_type": text, "tie_word_embeddings": inner}
+    found = row(wrapper, text_config=config, tie_word_embeddings=outer)
+    assert found.tie_word_embeddings is tied
+    assert (found.params_unembedding == 0) is tied

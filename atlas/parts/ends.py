@@ -106,9 +106,13 @@ FIXED = {"qa": 2, "value": 1, "value_bias": 1}
 
 
 def tied(c: Config) -> bool:
-    """Whether the head is the embedding; raises `Unknown` where neither a key nor the family's class says so."""
-    stated = c.top("tie_word_embeddings")
-    if c.rules.facts.get("never_tied"):
+    """Whether the head is the embedding; raises `Unknown` where neither a key nor the family's class says so.
+
+    Of a wrapper and its language model, which one decides is a matter of the wrapper's class (`ties` of its row).
+    """
+    decides = c.rules.outer.get("ties")
+    stated = c.opt("tie_word_embeddings") if decides == "inner" else c.top("tie_word_embeddings")
+    if c.rules.facts.get("never_tied") or decides == "never":
         return c.derived("tie_word_embeddings", False, "the class ties nothing, whatever the config states")
     if stated is None and "tie_word_embeddings" not in c.raw and "tie_word_embeddings" not in c.outer:
         return bool(c.need("tie_word_embeddings"))
