@@ -68,6 +68,8 @@ TOWERS_INSIDE = {
     "granite_speech_plus": 274_808_106,
     "vision-encoder-decoder": 86_389_248 - 590_592,  # encoder, of which the patches are booked as a tower
     "speech-encoder-decoder": 94_371_712 - 395_008,  # encoder, of which one matrix is booked as a projector
+    # model.word_timestamp_encoder and word_timestamp_head
+    "nemo_speechlm": 19_684_480 + 30_544_640 + 23_863,
     "vibevoice_asr": 344_613_600,  # model.semantic_tokenizer_encoder
     # model.semantic_tokenizer_encoder, model.diffusion_head without a table of times booked as a tower, two factors
     "vibevoice": 344_613_600 + 496_517_120 - 262_144 + 2,

@@ -76,3 +76,21 @@ def test_a_stated_rope_base_is_explicit_wherever_it_stands() -> None:
     text = {"model_type": "llama", "rope_parameters": {"rope_type": "default", "rope_theta": 7.0}}
     (note,) = [e for e in derive({"model_type": "janus", "text_config": text}).evidence if e.field == "rope_theta"]
     assert (note.value, note.origin, note.source) == (7.0, "explicit", "text_config.rope_parameters.rope_theta")
+
+
+def test_experts_of_images_are_stored_and_no_text_uses_them() -> None:
+    """ERNIE 4.5 VL: 4 text experts of 32 and 4 of 16 for images, two routers; a text token runs 2 of the first."""
+    text = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
+    text |= {"intermediate_size": 96, "vocab_size": 100, "moe_num_experts": 4, "moe_k": 2, "moe_num_shared_experts": 1}
+    found = row({"model_type": "ernie4_5_vl_moe", "text_config": text | {"moe_intermediate_size": [32, 16]}})
+    assert found.params_experts_routed == 4 * 3 * 64 * (32 + 16)
+    assert (found.params_router, found.params_experts_shared) == (2 * (4 * 64 + 4), 3 * 64 * 32)
+    unused = 2 * 3 * 64 * 32 + 4 * 3 * 64 * 16 + (4 * 64 + 4)
+    assert found.params_total - found.params_active == unused
+    assert derive({"model_type": "ernie4_5_vl_moe", "text_config": text | {"moe_intermediate_size": 32}}).model is None
+
+
+def test_gated_convolutions_stand_before_the_encoder() -> None:
+    """Speech2Text: 8 bands to 12 channels, halved by the gate to 6, then to twice the width of 16; kernels of 3."""
+    config = {"model_type": "speech_to_text", "d_model": 16, "conv_channels": 12, "conv_kernel_sizes": [3, 3]}
+    assert row(config | {"input_feat_per_channel": 8}).params_other == (12 * 8 * 3 + 12) + (32 * 6 * 3 + 32)

@@ -9,7 +9,7 @@ from atlas.layouts.stacks import by_class, encoder_reader
 from atlas.parts.ends import kept, norm, tied
 from atlas.parts.ends_more import Made, known_head
 from atlas.parts.extras import vector
-from atlas.refusal import not_derivable
+from atlas.refusal import bad_value, not_derivable
 from atlas.structure import Part, Tensor
 from schemas.vocabulary import Component, Role
 
@@ -82,6 +82,20 @@ def _convolutions(c: Config, d: int) -> list[Tensor]:
     return [*made, Tensor("model.encoder.conv2.weight", (d, d, 3), X), vector("model.encoder.conv2.bias", d, X)]
 
 
+def _gated_convolutions(c: Config, d: int) -> list[Tensor]:
+    """Convolutions over the spectrogram, each twice as wide as what its gate leaves (Speech2Text)."""
+    kernels, middle = c.items("conv_kernel_sizes"), c.count("conv_channels")
+    if len(kernels) != c.count("num_conv_layers") or any(type(k) is not int or k < 1 for k in kernels):
+        raise bad_value("conv_kernel_sizes", kernels, "one width per convolution")
+    inside = [c.count("input_feat_per_channel") * c.count("input_channels"), *[middle // 2] * (len(kernels) - 1)]
+    made: list[Tensor] = []
+    for i, (k, width) in enumerate(zip(kernels, inside, strict=True)):
+        out = middle if i < len(kernels) - 1 else 2 * d
+        made.append(Tensor(f"model.encoder.conv.conv_layers.{i}.weight", (out, width, k), X))
+        made.append(vector(f"model.encoder.conv.conv_layers.{i}.bias", out, X))
+    return made
+
+
 def _global_tokens(c: Config, d: int) -> list[Tensor]:
     """Vectors of tokens that see everything (PEGASUS-X)."""
     return [Tensor("model.encoder.embed_global.weight", (c.count("num_global_tokens"), d), X, Role.LOOKUP)]
@@ -94,6 +108,7 @@ def _ngrams(c: Config, d: int) -> list[Tensor]:
 
 BESIDE: dict[str, Callable[[Config, int], list[Tensor]]] = {
     "convolutions": _convolutions,
+    "gated_convolutions": _gated_convolutions,
     "global_tokens": _global_tokens,
     "ngrams": _ngrams,
 }
