@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 
@@ -10,7 +11,7 @@ from pipeline.lines import Line, plain, styled
 
 def write(lines: Iterator[Line]) -> None:
     """Print a sheet on stdout; off a terminal, or with NO_COLOR, as plain text without importing anything for it."""
-    if not sys.stdout.isatty():
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
         print(plain(lines))  # noqa: T201 - data goes to stdout
         return
     from rich.console import Console

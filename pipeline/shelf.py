@@ -74,7 +74,7 @@ def read(place: Path) -> Index:
     """The index of a folder of snapshots, empty where there is none; raises `Corrupt` where it cannot be read."""
     path = place / INDEX
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Index)
+        return _sound(path, msgspec.json.decode(path.read_bytes(), type=Index))
     except FileNotFoundError:
         return Index()
     except OSError as error:
@@ -83,6 +83,14 @@ def read(place: Path) -> Index:
         raise Corrupt(
             f"{path} is damaged ({error}); restore it, or move it away and run 'atlas refresh' to adopt the files"
         ) from error
+
+
+def _sound(path: Path, index: Index) -> Index:
+    """An index whose latest is one of its snapshots that still stand; raises `Corrupt`."""
+    standing = {e.id for e in index.snapshots} - index.retracted.keys()
+    if index.latest is not None and index.latest not in standing:
+        raise Corrupt(f"{path} is damaged: its latest, {index.latest!r}, is none of its snapshots; restore it")
+    return index
 
 
 def write(place: Path, index: Index) -> None:

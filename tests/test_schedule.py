@@ -113,3 +113,13 @@ def test_a_wrong_endpoint_is_refused_before_it_is_stored() -> None:
 
     with pytest.raises(Usage, match="password"):
         schedule.deployment("0 6 * * *", "UTC", {"endpoint": "https://me:secret@hub.example"})
+
+
+@pytest.mark.parametrize("options", [("--source", "nowhere"), ("--list", "nowhere.txt")])
+def test_what_would_fail_at_every_run_is_refused_now(
+    options: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder or a list that is not there ends with 8 before Prefect is started."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["schedule", "--cron", "0 6 * * *", *options]) == 8
+    assert options[0] in capsys.readouterr().err

@@ -122,3 +122,13 @@ def test_the_commands_say_what_they_did(home: Path, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out == f"{home}/snapshots/{SECOND}.duckdb\n"
     assert main(["snapshots", "prune", "--home", str(home / "nowhere")]) == 0
     assert not (home / "nowhere").exists()
+
+
+@pytest.mark.parametrize("latest", ["2026-12-01", "nonsense", FIRST])
+def test_a_latest_that_does_not_stand_is_damage(home: Path, latest: str) -> None:
+    """An index whose latest is no snapshot of it, or a retracted one, is damaged for every command: exit 6, not 8."""
+    shelf.retract(home, FIRST, "a wrong rule")
+    path = shelf.folder(home) / shelf.INDEX
+    path.write_text(path.read_text().replace(f'"latest": "{SECOND}"', f'"latest": "{latest}"'))
+    for command in (("snapshots", "verify"), ("snapshots", "ls"), ("sql", "SELECT 1"), ("show", "gpt2")):
+        assert main([*command, "--home", str(home)]) == 6

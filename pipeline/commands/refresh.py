@@ -106,25 +106,34 @@ def _few(names: list[str]) -> str:
     return shown if len(names) <= FEW else f"{shown} and {len(names) - FEW} more"
 
 
+def _tell(label: str, said: str) -> None:
+    import textwrap
+
+    print(
+        textwrap.fill(
+            said, 80, initial_indent=f"  {label:<9}", subsequent_indent=" " * 11, break_long_words=False,
+            break_on_hyphens=False,
+        )
+    )  # fmt: skip
+
+
 def _print(report: Report) -> None:
     state = "published" if report.is_new else "nothing new: the latest snapshot already says this"
     counts = ", ".join(f"{n} {outcome}" for outcome, n in sorted(report.outcomes.items(), key=lambda x: -x[1]))
     verdicts = ", ".join(f"{n} {verdict}" for verdict, n in sorted(report.verdicts.items(), key=lambda x: -x[1]))
     print(f"snapshot {report.snapshot}  {state}")
-    print(f"  models   {report.models} ({counts})")
-    print(f"  configs  {sum(report.verdicts.values())} ({verdicts}), {report.designs} designs")
-    print(f"  file     {report.path}")
-    print(f"  guide    {len(report.pages)} pages in reports/guide/")
+    _tell("models", f"{report.models:,} ({counts})")
+    _tell("configs", f"{sum(report.verdicts.values()):,} ({verdicts}), {report.designs:,} designs")
+    _tell("file", str(report.path))
+    _tell("guide", f"{len(report.pages)} pages in reports/guide/")
     if report.crawl:
         c = report.crawl
-        print(
-            f"  spent    {c['requests']} requests, {c['bytes']:,} bytes, {c['waited_seconds']:.0f} s waiting for quota"
-        )
+        waited = f"{c['waited_seconds']:.0f} s waiting for quota"
+        _tell("spent", f"{c['requests']:,} requests, {c['bytes']:,} bytes, {waited}")
         if c["new_model_types"]:
-            print(f"  new      model types first seen today: {_few(c['new_model_types'])}")
+            _tell("new", f"model types first seen today: {_few(c['new_model_types'])}")
     for page, why in report.failed_pages.items():
         print(f"  kept     {page} keeps its last version: {terminal(why)}", file=sys.stderr)
     print(
-        'Try next:\n  atlas show "llama 3.1 8b"\n'
-        '  atlas sql "SELECT repo_id, params_total, kv_bytes_per_token FROM fingerprints LIMIT 5"'
+        'Try next:\n  atlas show "llama 3.1 8b"\n  atlas sql "SELECT repo_id, params_total FROM fingerprints LIMIT 5"'
     )

@@ -42,6 +42,7 @@ def run(
     """
     from pipeline import schedule
 
+    _require(source, names)
     made = schedule.deployment(cron, timezone, parameters(source, task, top, author, names, budget, endpoint, home))
     typer.echo("starting; Prefect takes some seconds (telemetry is off: DO_NOT_TRACK=1)", err=True)
     with schedule.server(port) as address:
@@ -49,6 +50,16 @@ def run(
             f"refresh/{schedule.NAME} runs at {cron} {timezone}; watch it at {address}, stop it with Ctrl-C", err=True
         )
         schedule.serve(made)
+
+
+def _require(source: str, names: Path | None) -> None:
+    """What would fail at every run fails now."""
+    from pipeline.errors import NotFound
+
+    if source not in {"hub", "catalogue"} and not Path(source).is_dir():
+        raise NotFound(f"--source {source}: no such folder; say catalogue, hub, or a folder of configs or checkpoints")
+    if names is not None and not names.is_file():
+        raise NotFound(f"--list {names}: no such file")
 
 
 def parameters(

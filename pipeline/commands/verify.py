@@ -41,13 +41,9 @@ def run(
 
 
 def _print(found: object) -> None:
-    from rich.console import Console
-
-    from pipeline.lines import styled
+    from pipeline.screen import write
     from pipeline.verdicts import report
     from pipeline.verification import Verified
 
     assert isinstance(found, Verified)  # noqa: S101 - the type is imported late
-    console = Console(width=None if sys.stdout.isatty() else 80, highlight=False, soft_wrap=True)
-    for line in styled(report(found)):
-        console.print(line)
+    write(report(found))
