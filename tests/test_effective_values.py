@@ -132,6 +132,8 @@ def test_shared_experts_have_the_biases_of_networks() -> None:
     layers = {"layers_block_type": ["moe"], "moe_shared_expert_intermediate_size": 3712, "hidden_size": 2688}
     biased = row("nemotron_h", mlp_bias=True, **layers)
     assert biased.params_experts_shared == 2 * 2688 * 3712 + 3712 + 2688
+    latent = row("nemotron_h", mlp_bias=True, moe_latent_size=1024, **layers)
+    assert latent.params_other == 2 * 2688 * 1024 + 1024 + 2688
     shared = row("hy_v3", mlp_bias=True, num_hidden_layers=2).params_experts_shared
     assert shared == 3 * 4096 * 1536 + 2 * 1536 + 4096
 
@@ -143,8 +145,9 @@ def test_a_shared_width_is_that_of_each_shared_expert() -> None:
 
 
 def test_no_shared_expert_is_refused_where_the_class_builds_another() -> None:
-    """modeling_hy_v3.py, HYV3MLP: `intermediate_size or config.intermediate_size`, a width of 0 is the dense one."""
+    """HYV3MLP takes the dense width for a shared width of 0; NemotronHMoE builds its shared expert unasked."""
     assert "shared" in refusal("hy_v3", num_shared_experts=0)
+    assert "shared" in refusal("nemotron_h", n_shared_experts=0)
 
 
 @pytest.mark.parametrize("key", ["swa_head_dim", "swa_v_head_dim", "swa_num_attention_heads"])
@@ -198,19 +201,33 @@ def test_windowed_layers_without_a_window_in_use_are_a_contradiction() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrapper", "text", "outer", "inner", "tied"),
+    ("wrapper", "text", "words", "tied"),
     [
-        ("gemma3", "gemma3_text", False, True, False),  # the wrapper's class holds the head and asks its own config
-        ("llama4", "llama4_text", True, False, False),  # the head belongs to Llama4ForCausalLM, which asks the inner one
-        ("llama4", "llama4_text", False, True, True),
-        ("qwen2_audio", "qwen2", True, True, False),  # no _tied_weights_keys in the wrapper's class
-        ("mllama", "mllama_text_model", True, True, False),
-        ("minimax_m3_vl", "minimax_m3_vl_text", False, True, True),  # its configuration lifts the inner word
+        ("gemma3", "gemma3_text", (False, True), False),  # the wrapper's class holds the head and asks its own config
+        ("llama4", "llama4_text", (True, False), False),  # the head is Llama4ForCausalLM's, which asks the inner one
+        ("llama4", "llama4_text", (False, True), True),
+        ("qwen2_audio", "qwen2", (True, True), False),  # no _tied_weights_keys in the wrapper's class
+        ("mllama", "mllama_text_model", (True, True), False),
+        ("minimax_m3_vl", "minimax_m3_vl_text", (False, True), True),  # its configuration lifts the inner word
     ],
 )
-def test_which_of_two_words_ties_the_head(wrapper: str, text: str, outer: bool, inner: bool, tied: bool) -> None:
-    """Measured on each class: whose tie_word_embeddings makes lm_head.weight the table of embeddings."""
-    config = {"model_type": text, "tie_word_embeddings": inner}
-    found = row(wrapper, text_config=config, tie_word_embeddings=outer)
+def test_which_of_two_words_ties_the_head(wrapper: str, text: str, words: tuple[bool, bool], *, tied: bool) -> None:
+    """Measured on each class: whose tie_word_embeddings, the outer or the inner, makes the head the token table."""
+    config = {"model_type": text, "tie_word_embeddings": words[1]}
+    found = row(wrapper, text_config=config, tie_word_embeddings=words[0])
     assert found.tie_word_embeddings is tied
     assert (found.params_unembedding == 0) is tied
+
+
+def test_words_of_layers_stand_under_either_key() -> None:
+    """The attribute_map of these classes lets one key stand for the other; where both are stated, the alias holds."""
+    assert row("nemotron_h", layer_types=["mlp", "mamba"]).n_layers == 2
+    stated: dict[str, Any] = {"num_hidden_layers": 2, "layer_types": ["attention"] * 2, "num_local_experts": 0}
+    both = row("granitemoehybrid", layers_block_type=["mamba", "attention"], **stated)
+    assert both.layer_mix == {"ssm": 1, "full_attention": 1}
+
+
+def test_a_convolution_s_bias_that_no_switch_takes_away() -> None:
+    """modeling_zamba2.py, Zamba2MambaMixer: conv1d has bias=True, use_conv_bias is kept and not asked."""
+    on, off = row("zamba2", use_conv_bias=True), row("zamba2", use_conv_bias=False)
+    assert on.params_recurrent == off.params_recurrent

@@ -27,12 +27,13 @@ def pattern_letters(c: Config) -> Words:
     The list decides the depth, as in the class; a stated num_hidden_layers must agree where the list is only the
     class default.
     """
-    pattern = c.opt("hybrid_override_pattern") if c.raw.get("layers_block_type") is None else None
+    listed = any(c.raw.get(k) is not None for k in ("layer_types", "layers_block_type"))
+    pattern = None if listed else c.opt("hybrid_override_pattern")
     blocks = c.need("layers_block_type") if pattern is None else pattern
     if not isinstance(blocks, list | str) or not 0 < len(blocks) <= MAX_LAYERS:  # pyright: ignore[reportUnknownArgumentType]
         raise bad_value("hybrid_override_pattern", blocks, "one letter or word per layer")  # pyright: ignore[reportUnknownArgumentType]
     stated = c.opt_count("num_hidden_layers")
-    if stated not in (None, len(blocks)) and pattern is None and c.raw.get("layers_block_type") is None:  # pyright: ignore[reportUnknownArgumentType]
+    if stated not in (None, len(blocks)) and pattern is None and not listed:  # pyright: ignore[reportUnknownArgumentType]
         raise contradiction(f"{stated} layers are stated, but no pattern says what stands in them")
     unknown: list[Any] = [b for b in blocks if not isinstance(b, str) or b not in BLOCKS]  # pyright: ignore[reportUnknownVariableType]
     if unknown:

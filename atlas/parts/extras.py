@@ -149,6 +149,15 @@ def shared_bias(v: View, f: Feeding) -> list[Tensor]:
     return [vector(f"mlp.shared_experts.{n}.bias", w, Component.EXPERTS_SHARED) for n, w in shapes.items()]
 
 
+def latent_bias(v: View, _: Feeding) -> list[Tensor]:
+    """Biases of the projections into the width that experts work in and back, where the config has biases."""
+    inner = v.opt_count("moe_latent_size")
+    if inner is None or not v.flag("ffn_bias"):
+        return []
+    widths = {"fc1_latent_proj": inner, "fc2_latent_proj": v.count("hidden_size")}
+    return [vector(f"mlp.{n}.bias", w, Component.OTHER) for n, w in widths.items()]
+
+
 def some_shared(_: View, f: Feeding) -> list[Tensor]:
     """Nothing of its own; raises `Refused` without shared experts, as the class builds another network then."""
     if not f.n_shared:
@@ -166,7 +175,7 @@ EXTRAS: dict[str, Extra] = {
     for f in (
         gate_proj, gate_proj_biased, square_output, latent_norms, gate_bias, head_gate, lambdas, dynamic_mask,
         unit_scales, attention_sub_norm, xielu, hidden_scales, ffn_sub_norm, delay_scale,
-        shared_bias, some_shared, output_bias,
+        shared_bias, latent_bias, some_shared, output_bias,
     )
 }  # fmt: skip
 
