@@ -59,4 +59,15 @@ def _print(report: Report) -> None:
             )
 
 
-actions = (build, check)
+def site(*, snapshot: Snapshot = None, home: Home = Path()) -> None:
+    """Write the same pages as static HTML to reports/site: no script, light and dark, readable from a disk."""
+    from pipeline import shelf
+    from pipeline import site as html
+
+    entry, path = shelf.locate(home, snapshot)
+    first, report = html.build(home, path)
+    typer.echo(f"site of snapshot {entry.id}: {len(report.built)} pages", err=True)
+    typer.echo(first)
+
+
+actions = (build, check, site)
