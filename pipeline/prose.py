@@ -127,6 +127,11 @@ def text(value: object) -> str:
     return markdown(str(value))
 
 
+def fixed(value: object) -> str:
+    """Text of anybody, harmless, on one line."""
+    return markdown(str(value)).replace(" ", FIXED)
+
+
 def name(repo_id: str) -> str:
     """A repository without its owner."""
     return markdown(repo_id.rpartition("/")[2])
@@ -177,12 +182,12 @@ FILTERS: dict[str, Callable[..., str]] = {
     f.__name__: f
     for f in (
         count, digits, number, kib, mib, gib, gib1, binary, params, billions, millions, reported, pct, ratio, power,
-        power3, gflops, context, text, name, code, word, yes, day, plural, are,
+        power3, gflops, context, text, fixed, name, code, word, yes, day, plural, are,
     )
 } | {"bytes": byte_count}  # fmt: skip
 """The filters of a template, by name."""
 
-NUMBERS = frozenset(FILTERS) - {"text", "name", "code", "word", "yes", "day", "are"}
+NUMBERS = frozenset(FILTERS) - {"text", "fixed", "name", "code", "word", "yes", "day", "are"}
 """Filters whose columns are set to the right in a table."""
 
 

@@ -303,6 +303,7 @@ def test_lists_read_as_english(items: list[str], said: str) -> None:
         ("yes", True, "yes"),
         ("code", "a`b|c", "`a'b\\|c`"),
         ("word", "rmsnorm", "RMSNorm"),
+        ("fixed", "4096 × 1024", "4096\u00a0×\u00a01024"),
         ("day", "2024-07-23", "2024-07-23"),
     ],
 )
