@@ -148,11 +148,14 @@ def test_no_shared_expert_is_refused_where_the_class_builds_another() -> None:
     """HYV3MLP takes the dense width for a shared width of 0; NemotronHMoE builds its shared expert unasked."""
     assert "shared" in refusal("hy_v3", num_shared_experts=0)
     assert "shared" in refusal("nemotron_h", n_shared_experts=0)
+    assert "shared" in refusal("nemotron_h", moe_shared_expert_intermediate_size=0)
 
 
-@pytest.mark.parametrize("key", ["swa_head_dim", "swa_v_head_dim", "swa_num_attention_heads"])
+@pytest.mark.parametrize(
+    "key", ["swa_head_dim", "swa_v_head_dim", "swa_num_attention_heads", "swa_num_key_value_heads"]
+)
 def test_shapes_that_only_remote_code_reads_are_refused(key: str) -> None:
-    """modeling_mimo_v2_flash.py, MiMoV2FlashAttention: heads and widths of windowed layers are those of full ones."""
+    """modeling_mimo_v2_flash.py, MiMoV2FlashAttention: windowed layers differ by twice the KV heads alone."""
     assert key in refusal("mimo_v2_flash", **{key: 32})
 
 

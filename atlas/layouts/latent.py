@@ -127,6 +127,8 @@ def _mimo_alike(c: Config) -> None:
     for field in ("num_attention_heads", "head_dim", "v_head_dim"):
         if c.opt(f"swa_{field}") not in (None, c.opt(field)):
             raise not_derivable(f"swa_{field} is not {field}: only the remote code reads it")
+    if c.opt("swa_num_key_value_heads") not in (None, 2 * c.count("num_key_value_heads")):
+        raise not_derivable("swa_num_key_value_heads is not twice num_key_value_heads: only the remote code reads it")
 
 
 def _mimo_window(c: Config) -> None:

@@ -158,9 +158,9 @@ def latent_bias(v: View, _: Feeding) -> list[Tensor]:
     return [vector(f"mlp.{n}.bias", w, Component.OTHER) for n, w in widths.items()]
 
 
-def some_shared(_: View, f: Feeding) -> list[Tensor]:
+def some_shared(v: View, f: Feeding) -> list[Tensor]:
     """Nothing of its own; raises `Refused` without shared experts, as the class builds another network then."""
-    if not f.n_shared:
+    if not f.n_shared or not shared_width(v, f.n_shared, f.d_ff):
         raise not_derivable("no shared expert is stated, but the class builds one as wide as a dense layer then")
     return []
 
