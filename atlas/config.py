@@ -306,6 +306,19 @@ def finite(field: str, value: Any) -> float:
     return float(value)
 
 
+def unsigned(field: str, value: Any) -> float:
+    """A finite number that is not negative; raises `Refused`."""
+    number = finite(field, value)
+    if number < 0:
+        raise bad_value(field, value, "at least 0")
+    return number
+
+
+def whole(field: str, value: Any) -> int:
+    """A positive whole number; raises `Refused`."""
+    return _count(field, value, least=1)
+
+
 def mapping(field: str, value: Any) -> Mapping[str, Any]:
     """An object of keys and values; raises `Refused`."""
     if not isinstance(value, dict):

@@ -34,7 +34,7 @@ def design_columns(model: Model) -> dict[str, Any]:
     Raises `Refused` where a total is beyond what can be stored.
     """
     shape, ledger = shape_of(model), model_ledger(model)
-    if max(params_total(ledger), *ledger.kv, *ledger.flops, 2 * ledger.active_compute) >= MOST:
+    if max(params_total(ledger), *ledger.params, *ledger.kv, *ledger.flops, 2 * ledger.active_compute) >= MOST:
         raise Refused(
             RefusalKind.BAD_VALUE, "the stated sizes multiply to more than can be stored: no model is this large"
         )

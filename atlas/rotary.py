@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from atlas.config import EXPLICIT, Config, finite, mapping
+from atlas.config import EXPLICIT, Config, mapping, unsigned, whole
 from schemas.vocabulary import Origin
 
 
@@ -31,7 +31,7 @@ def read_rotary(c: Config) -> Rotary:
     if not isinstance(kind, str) or kind == "default":
         return Rotary(theta, None, None, stated, stated)
     factor = table.get("factor")
-    factor = None if factor is None else finite(f"{where}.factor", factor)
+    factor = None if factor is None else unsigned(f"{where}.factor", factor)
     return Rotary(theta, kind[:40], factor, stated, _native(c, table, where, kind, stated))
 
 
@@ -42,8 +42,9 @@ FROM_STATED = ("yarn", "dynamic")
 def _native(c: Config, table: Mapping[str, Any], where: str, kind: str, stated: int | None) -> int | None:
     """The context before scaling: stated, else by the rule of the scaling's kind, else not known."""
     given = table.get("original_max_position_embeddings", c.opt("original_max_position_embeddings"))
-    if type(given) is int:
-        return c.note("native_context", given, EXPLICIT, f"{where}.original_max_position_embeddings")
+    if given is not None:
+        field = f"{where}.original_max_position_embeddings"
+        return c.note("native_context", whole(field, given), EXPLICIT, field)
     if kind not in FROM_STATED:
         return None
     return c.derived("native_context", stated, f"{kind} scales from the stated context")
@@ -68,8 +69,9 @@ def _table(c: Config) -> tuple[Mapping[str, Any], str]:
 
 def _theta(c: Config, table: Mapping[str, Any], where: str) -> float | None:
     stated = table.get("rope_theta")
-    if type(stated) in (int, float):
+    if stated is not None:
         key = where.removeprefix(c.prefix).partition(".")[0]
         origin = EXPLICIT if c.raw.get(key) is not None else Origin.CLASS_DEFAULT.value
-        return c.note("rope_theta", finite("rope_theta", stated), origin, f"{where}.rope_theta")
-    return c.number("rope_theta")
+        return c.note("rope_theta", unsigned(f"{where}.rope_theta", stated), origin, f"{where}.rope_theta")
+    theta = c.number("rope_theta")
+    return None if theta is None else unsigned("rope_theta", theta)

@@ -1,0 +1,95 @@
+"""Whatever a config holds, its row is one that a snapshot takes: a single bad file must not stop a refresh."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from atlas.interpret import derive
+from pipeline import catalogue
+from pipeline.refresh import Options, gather, publish, tabulate
+from schemas.fields import FINGERPRINT, Field
+
+CONFIGS = [json.loads(e.raw) for e in catalogue.load()]
+AWKWARD: list[Any] = [
+    -1, 0, -1.5, 0.5, 1e308, -1e308, 2**31, 2**63, 2**64, 10**30, True, False, None, "x", "", "64", "a" * 300, [], {},
+    [1], [None], [-1], {"a": 1}, 1e-320, math.inf, math.nan, -0.0, 3,
+]  # fmt: skip
+TYPES = {"int": (int,), "real": (int, float), "text": (str,), "flag": (bool,)}
+
+
+def places(config: dict[str, Any], above: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """Every key of a config and of the objects in it."""
+    found = [(*above, key) for key in config]
+    for key, value in config.items():
+        found += places(value, (*above, key)) if isinstance(value, dict) else []
+    return found
+
+
+@st.composite
+def spoiled(draw: st.DrawFn) -> dict[str, Any]:
+    """A real config with one or two values that may not be there."""
+    config = json.loads(json.dumps(draw(st.sampled_from(CONFIGS))))
+    for _ in range(draw(st.integers(1, 2))):
+        *path, last = draw(st.sampled_from(places(config)))
+        holder = config
+        for key in path:
+            holder = holder[key]
+        holder[last] = draw(st.sampled_from(AWKWARD))
+    return config
+
+
+def wrong(field: Field, value: Any) -> bool:
+    """Whether a table would refuse the value, or could not hold it."""
+    if value is None or field.kind not in TYPES:
+        return False
+    if type(value) not in TYPES[field.kind]:
+        return True
+    if field.kind in {"int", "real"} and not (math.isfinite(value) and abs(value) < 2**63):
+        return True
+    return field.least is not None and value < field.least
+
+
+@given(spoiled())
+@settings(max_examples=500)
+def test_every_column_of_every_row_is_what_the_tables_take(config: dict[str, Any]) -> None:
+    """One awkward value in a real config gives a refusal or numbers of the right type, finite and within bounds."""
+    row = derive(config).fingerprint
+    assert [f.name for f in FINGERPRINT if wrong(f, getattr(row, f.name))] == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rope_theta": -1},
+        {"rope_parameters": {"rope_type": "default", "rope_theta": "fast"}},
+        {"rope_scaling": {"rope_type": "yarn", "factor": -2}},
+        {"rope_scaling": {"rope_type": "yarn", "factor": 2, "original_max_position_embeddings": 2**63}},
+        {"rope_scaling": {"rope_type": "yarn", "factor": 2, "original_max_position_embeddings": "many"}},
+    ],
+)
+def test_positions_that_cannot_be_are_refused(change: dict[str, Any]) -> None:
+    """A negative base or factor, a text for a number, a context beyond any: refused by name, never a default."""
+    llama = next(json.loads(e.raw) for e in catalogue.load() if e.repo == "meta-llama/Llama-3.1-8B")
+    found = derive(llama | change).fingerprint
+    assert (found.verdict, found.refusal_kind) == ("refused", "bad_value")
+    assert next(iter(change)) in str(found.refusal_reason)
+
+
+def test_one_bad_config_does_not_stop_a_refresh(tmp_path: Path) -> None:
+    """Beside the catalogue, a config with a negative base and one with a context of 2^63 are rows, and it publishes."""
+    llama = next(json.loads(e.raw) for e in catalogue.load() if e.repo == "meta-llama/Llama-3.1-8B")
+    scaling = {"rope_type": "yarn", "factor": 2, "original_max_position_embeddings": 2**63}
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "a.json").write_text(json.dumps(llama | {"rope_theta": -1}))
+    (source / "b.json").write_text(json.dumps(llama | {"rope_scaling": scaling}))
+    options = Options(tmp_path, str(source))
+    gathered = gather(options)
+    assert publish(options, gathered, tabulate(gathered)).digests["refusals"][0] == 2
