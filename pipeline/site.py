@@ -37,7 +37,7 @@ def build(home: Path, snapshot_path: Path) -> tuple[Path, Report]:
     for path, text in made.items():
         place = home / SITE / path
         place.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(place, text, point="guide.file")
+        write_atomically(place, text, point="guide.site")
     return home / SITE / "index.html", report
 
 
