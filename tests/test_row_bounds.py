@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from atlas.interpret import derive
 from pipeline import catalogue
-from pipeline.refresh import Options, gather, publish, tabulate
+from pipeline.refresh import Options, gather, publish, refresh, tabulate
 from schemas.fields import FINGERPRINT, Field
 
 CONFIGS = [json.loads(e.raw) for e in catalogue.load()]
@@ -93,3 +93,13 @@ def test_one_bad_config_does_not_stop_a_refresh(tmp_path: Path) -> None:
     options = Options(tmp_path, str(source))
     gathered = gather(options)
     assert publish(options, gathered, tabulate(gathered)).digests["refusals"][0] == 2
+
+
+@pytest.mark.slow
+def test_texts_that_are_no_json_stop_no_page(tmp_path: Path) -> None:
+    """With a byte order mark, another encoding and an HTML page among the raw texts, every page is still built."""
+    source = tmp_path / "source"
+    source.mkdir()
+    for name, data in (("bom", b"\xef\xbb\xbf{}"), ("wide", "{}".encode("utf-16")), ("html", b"<!DOCTYPE html>")):
+        (source / f"{name}.json").write_bytes(data)
+    assert refresh(Options(tmp_path, str(source))).failed_pages == {}
