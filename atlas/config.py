@@ -1,8 +1,7 @@
 """Reading a config: a reader that notes where every answer came from.
 
 Absent, null, 0 and false are four different things. An absent key takes the class default of its model_type; a null
-one says "not
-set" and falls to the rule that derives it; 0 and false are answers.
+one says "not set" and falls to the rule that derives it; 0 and false are answers.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from atlas import correct
+from atlas.answers import DERIVED, EXPLICIT, Answers, PartAnswers
 from atlas.fingerprint import Evidence
 from atlas.parse import Raw
 from atlas.refusal import Unknown, bad_value
@@ -20,52 +20,24 @@ from schemas.vocabulary import Origin
 if TYPE_CHECKING:
     from atlas.families import Family, Spec
 
-EXPLICIT, ALIAS, DERIVED = Origin.EXPLICIT.value, Origin.ALIAS.value, Origin.DERIVED.value
 MAX_COUNT = 2**31
 """More than any width, vocabulary or context a real model states."""
 TOKENS = ("_token_id", "_token_ids", "_token_index")
 """Endings of keys that number tokens of the vocabulary."""
 
 
-class Answers(dict[str, Any]):
-    """Every answer given so far; a field asked for the first time is looked up, and its evidence noted."""
-
-    __slots__ = ("config",)
-
-    def __init__(self, config: Config) -> None:
-        super().__init__()
-        self.config = config
-
-    def __missing__(self, field: str) -> Any:
-        """Key, other spellings, class default, family rule, in this order; None where it is null or unknown.
-
-        A fact of the family that has no key is no question to the config: a key of that name would mean something else.
-        """
-        config = self.config
-        fact = config.rules.settled.get(field)
-        if fact is not None:
-            config.noted[field] = fact
-            value = fact.value
-        else:
-            keys = config.rules.keys.get(field)
-            value = config.stated(field, keys) if keys else config.plain(field)
-        self[field] = value
-        return value
-
-
 class Config:
     """One config read by the rules of one family. Every answer is noted once, in the order it was asked for."""
 
-    __slots__ = ("noted", "outer", "prefix", "raw", "read", "rules", "said", "shared", "values")
+    __slots__ = ("outer", "prefix", "raw", "rules", "said", "shared", "source", "values")
 
     def __init__(self, raw: Raw, rules: Family, outer: Raw | None = None, prefix: str = "") -> None:
         self.raw = raw
         self.rules = rules
         self.outer = raw if outer is None else outer
         self.prefix = prefix
-        self.read: set[str] = set()
-        self.values: dict[str, Any] = Answers(self)
-        self.noted: dict[str, Evidence] = {}
+        self.source = Answers(raw, rules, prefix)
+        self.values: dict[str, Any] = self.source
         self.said: dict[str, str] = {}  # what corrections say of the keys they set right
         self.shared: dict[Any, Any] = {}  # what several parts of this config read alike
 
@@ -74,14 +46,32 @@ class Config:
         """The config itself; a part's own view of it answers with the whole."""
         return self
 
+    @property
+    def read(self) -> set[str]:
+        """Keys that somebody asked for."""
+        return self.source.read
+
+    @read.setter
+    def read(self, keys: set[str]) -> None:
+        self.source.read = keys
+
+    @property
+    def noted(self) -> dict[str, Evidence]:
+        """The evidence of every answer, by field."""
+        return self.source.noted
+
+    @noted.setter
+    def noted(self, notes: dict[str, Evidence]) -> None:
+        self.source.noted = notes
+
     def evidence(self) -> tuple[Evidence, ...]:
         """Every answer so far, in the order of asking."""
-        found = tuple(self.noted.values())
+        found = tuple(self.source.noted.values())
         return correct.noted(found, self.said, self.prefix) if self.said else found
 
     def note(self, field: str, value: Any, origin: str, source: str) -> Any:
         """Record an answer and hand it back."""
-        self.noted[field] = Evidence(field, value, origin, source)
+        self.source.noted[field] = Evidence(field, value, origin, source)
         self.values[field] = value
         return value
 
@@ -92,50 +82,6 @@ class Config:
     def name(self, field: str) -> str:
         """The field that answers for `field`: itself, but for a part that has it under another name."""
         return field
-
-    def plain(self, field: str) -> Any:
-        """Look up a field that has no other spelling."""
-        value = self.raw.get(field, _ABSENT)
-        if value is _ABSENT:
-            return self._unstated(field)
-        self.read.add(field)
-        if value is not None:
-            self.noted[field] = Evidence(field, value, EXPLICIT, self.prefix + field)
-        return value
-
-    def stated(self, field: str, keys: tuple[str, ...]) -> Any:
-        """The first of several spellings that holds a value.
-
-        Null only where one is there and all that are there are null.
-        """
-        present = False
-        for key in keys:
-            value = self.raw.get(key, _ABSENT) if "." not in key else self._nested(key)
-            if value is _ABSENT:
-                continue
-            self.read.add(key)
-            if value is not None:
-                self.noted[field] = Evidence(field, value, EXPLICIT if key == field else ALIAS, self.prefix + key)
-                self.read.update(other for other in keys if other in self.raw and self.raw[other] == value)
-                return value
-            present = True
-        return None if present else self._unstated(field)
-
-    def _nested(self, key: str) -> Any:
-        found: Any = self.raw
-        for step in key.split("."):
-            if not isinstance(found, dict) or step not in found:
-                return _ABSENT
-            found = found[step]  # pyright: ignore[reportUnknownVariableType]
-        self.read.add(key.partition(".")[0])
-        return found  # pyright: ignore[reportUnknownVariableType]
-
-    def _unstated(self, field: str) -> Any:
-        known = self.rules.unstated.get(field)
-        if known is None:
-            return None
-        self.noted[field] = known
-        return known.value
 
     def top(self, field: str) -> Any:
         """A value that a wrapper may state beside the language model's own config.
@@ -238,27 +184,6 @@ class Config:
         return sorted(k for k in rest if self.outer[k] not in (self.raw.get(k), self.values.get(k)))
 
 
-class PartAnswers(dict[str, Any]):
-    """The answers as one part sees them: its own facts first, then the config's, under the names they have there."""
-
-    __slots__ = ("view",)
-
-    def __init__(self, view: View) -> None:
-        super().__init__()
-        self.view = view
-
-    def __missing__(self, field: str) -> Any:
-        """Nothing is kept here: a derived value may still be noted in the config."""
-        view = self.view
-        spec = view.spec
-        if field not in spec.facts:
-            return view.root.values[spec.fields.get(field, field)]
-        label, value = f"{field}[{view.part_word}]", spec.facts[field]
-        if label not in view.noted:
-            view.root.note(label, value, Origin.FAMILY_RULE.value, f"family {view.rules.model_type}")
-        return value
-
-
 class View(Config):
     """A config as one part sees it: some fields stand under other names, some facts hold for this part alone."""
 
@@ -269,8 +194,8 @@ class View(Config):
         self.spec = spec
         self.part_word = word
         self.raw, self.rules, self.outer, self.prefix = config.raw, config.rules, config.outer, config.prefix
-        self.read, self.noted, self.said = config.read, config.noted, config.said
-        self.values = PartAnswers(self)
+        self.source, self.said, self.shared = config.source, config.said, config.shared
+        self.values = PartAnswers(config.source, spec, word)
 
     @property
     def config(self) -> Config:
@@ -284,9 +209,6 @@ class View(Config):
     def derived(self, field: str, value: Any, rule: str) -> Any:
         """Record a computed answer under the name it has here."""
         return self.root.derived(self.name(field), value, rule)
-
-
-_ABSENT: Any = object()
 
 
 def _count(field: str, value: Any, least: int) -> int:

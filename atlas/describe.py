@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from atlas.config import Config, Raw, mapping
 from atlas.design import design_columns, design_features
@@ -24,14 +27,13 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
     """The finished row with its evidence; raises `Refused` where a total is beyond what can be stored."""
     from atlas.interpret import Derived
 
-    design, rotary = design_columns(model), read_rotary(c)
+    bare, rotary = design_row(model), read_rotary(c)
     dtype, quant = _storage(c)
-    row = Fingerprint(
+    row = msgspec.structs.replace(
+        bare,
         repo_id=name,
         model_type=data["model_type"],
         architecture_class=cls,
-        verdict=Verdict.KNOWN.value,
-        check=Check.UNCHECKED.value,
         d_model=c.count("hidden_size"),
         vocab_size=c.count("vocab_size"),
         tie_word_embeddings=bool(c.top("tie_word_embeddings")),
@@ -40,11 +42,16 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
         has_towers=bool(c.rules.outer.get("has_towers")) or bool(c.opt("has_towers")),
         n_mtp_layers=mtp.stated(c),
         params_mtp=component(model_ledger(model), Component.MTP) if mtp.known(c) else None,
-        weight_bytes_checkpoint=_stored_bytes(design["params_total"], dtype, quant),
-        **_context(rotary, design["position"]),
-        **design,
+        weight_bytes_checkpoint=_stored_bytes(bare, dtype, quant),
+        **_context(rotary, bare),
     )
     return Derived(row, model, c.evidence(), c.unread(), (*design_features(model), *_own_features(row)))
+
+
+@lru_cache(maxsize=16384)
+def design_row(model: Model) -> Fingerprint:
+    """A row with every column that follows from the structure, and none of a config's own."""
+    return Fingerprint(verdict=Verdict.KNOWN.value, check=Check.UNCHECKED.value, **design_columns(model))
 
 
 def _storage(c: Config) -> tuple[str | None, str | None]:
@@ -70,9 +77,9 @@ def _first(c: Config, keys: tuple[str, ...]) -> Any:
     return None
 
 
-def _context(rotary: Rotary, position: str) -> dict[str, Any]:
+def _context(rotary: Rotary, bare: Fingerprint) -> dict[str, Any]:
     """RoPE's settings where anything is rotated, and the context in any case."""
-    rotates = position in ("rope", "mixed")
+    rotates = bare.position in ("rope", "mixed")
     return {
         "rope_theta": rotary.theta if rotates else None,
         "rope_scaling": rotary.scaling if rotates else None,
@@ -82,13 +89,13 @@ def _context(rotary: Rotary, position: str) -> dict[str, Any]:
     }
 
 
-def _stored_bytes(params: int, dtype: str | None, quant: str | None) -> int | None:
+def _stored_bytes(bare: Fingerprint, dtype: str | None, quant: str | None) -> int | None:
     """What the weights weigh at the stated dtype.
 
     None where it is not stated, or a quantization stores some otherwise.
     """
     width = DTYPE_BYTES.get(dtype or "")
-    return width * params if width and quant is None else None
+    return width * bare.params_total if width and bare.params_total and quant is None else None
 
 
 def _own_features(row: Fingerprint) -> tuple[str, ...]:

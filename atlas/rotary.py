@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from atlas.config import EXPLICIT, Config, mapping, unsigned, whole
+from atlas.answers import EXPLICIT
+from atlas.config import Config, mapping, unsigned, whole
 from schemas.vocabulary import Origin
 
 

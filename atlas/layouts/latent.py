@@ -218,8 +218,6 @@ def rope_and_indexers(c: Config) -> Words:
         raise not_derivable("kv_source_layers makes layers share a latent, and what they then store is not known here")
     if ropes is None:
         every = c.count("no_rope_layer_interval")
-        ropes = c.derived(
-            "no_rope_layers", list(_all_but(n, every)), f"no positions in every {every}th layer"
-        )
+        ropes = c.derived("no_rope_layers", list(_all_but(n, every)), f"no positions in every {every}th layer")
     kinds = flags("no_rope_layers", ropes, n, ("nope", "rope"))
     return tuple(map("_".join, zip(kinds, indexer_types(c), strict=True)))
