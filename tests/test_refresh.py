@@ -119,6 +119,7 @@ def test_a_folder_of_configs_equals_inspect_row_for_row(shared: Path, tmp_path: 
     outcomes = ask(tmp_path, "SELECT count(*) AS n FROM models WHERE source = 'configs'")
     assert outcomes[0]["n"] == len(files)
     for name, raw in files.items():
+        assert isinstance(raw, bytes)
         wanted = msgspec.to_builtins(derive(raw, name=name).fingerprint)
         got = rows[name]
         apart = {
