@@ -24,7 +24,19 @@ from atlas.parse import MAX_BYTES
 from pipeline.columns import Columns
 from pipeline.errors import Invalid
 from schemas.fields import at_home
-from schemas.registry import CONFIGS, CONTENT, DESIGNS, FEATURES, LAYERS, MODELS, PARAMETERS, REFUSALS, STATES, TABLES
+from schemas.registry import (
+    CHECKS,
+    CONFIGS,
+    CONTENT,
+    DESIGNS,
+    FEATURES,
+    LAYERS,
+    MODELS,
+    PARAMETERS,
+    REFUSALS,
+    STATES,
+    TABLES,
+)
 from schemas.vocabulary import Outcome, RefusalKind
 
 LISTING = MODELS.columns[MODELS.columns.index("detail") + 1 : MODELS.columns.index("config_id")]
@@ -231,7 +243,20 @@ class Gatherer:
         for name, rows in extra.items():
             for row in rows:
                 self.columns[name].add(tuple(row.get(c) for c in TABLES[name].columns))
-        return _without_orphans({name: columns.frame() for name, columns in self.columns.items()})
+        made = _without_orphans({name: columns.frame() for name, columns in self.columns.items()})
+        return made | {"checks": _with_hub_totals(made)}
+
+
+def _with_hub_totals(made: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """The rows of `checks`, those of the Hub's own totals among them."""
+    if made["models"]["hub_params_total"].null_count() == made["models"].height:
+        return made["checks"]
+    from pipeline import holding
+
+    columns = Columns(CHECKS)
+    for row in holding.hub_rows(made["models"], made["configs"], made["designs"]):
+        columns.add(tuple(row[c] for c in CHECKS.columns))
+    return pl.concat([made["checks"], columns.frame()])
 
 
 _layer = itemgetter(*LAYERS.columns[1:])

@@ -1,8 +1,12 @@
-"""Totals of the catalogue held against ours: rows of `checks` and `disagreements`."""
+"""Totals of the catalogue and of the Hub held against ours: rows of `checks` and `disagreements`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
+
+import polars as pl
 
 from atlas.interpret import Derived, derive
 from atlas.totals import check_total
@@ -55,3 +59,38 @@ def _facts(entry: Entry) -> list[tuple[str, int, str]]:
         if r.fact in (Fact.PARAMS_TOTAL, Fact.PARAMS_ACTIVE) and isinstance(r.value, int)
     }
     return [(fact, value, citation) for (fact, citation), value in found.items()]
+
+
+def hub_rows(models: pl.DataFrame, configs: pl.DataFrame, designs: pl.DataFrame) -> Iterator[Row]:
+    """What the Hub counted in a repository's safetensors headers, held against ours; nothing for a refused config.
+
+    Equal totals are exact as they are. For others the config is derived once more, so that the difference is explained
+    by arithmetic (a head stored twice, drafting layers, towers, packed weights) or called off.
+    """
+    ours = configs.join(designs.select("design_id", "params_total"), on="design_id", how="inner")
+    known = models.filter(pl.col("hub_params_total").is_not_null()).join(ours, on="config_id", how="inner")
+
+    @lru_cache(maxsize=1024)
+    def derived(raw: str) -> Derived:
+        return derive(raw.encode())
+
+    columns = ("repo_id", "raw", "params_total", "hub_params_total", "hub_params_by_dtype")
+    for repo_id, raw, total, stated, by_dtype in known.select(columns).sort("raw", "repo_id").iter_rows():
+        if stated == total or raw is None:
+            yield _plainly(repo_id, stated, total)
+            continue
+        row = total_row(repo_id, derived(raw), {e["key"]: e["value"] for e in by_dtype or []} or stated)
+        if row is not None:
+            yield row
+
+
+def _plainly(repo_id: str, stated: int, total: int) -> Row:
+    result = Check.EXACT if stated == total else Check.UNCHECKED
+    return {
+        "repo_id": repo_id,
+        "kind": "safetensors_total",
+        "expected": stated,
+        "derived": total,
+        "result": result.value,
+        "note": None,
+    }

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import orjson
+
 from atlas.interpret import derive
 from atlas.totals import as_stated
 from pipeline import catalogue, holding
 from pipeline.catalogue import Fact
+from pipeline.derive import Input, tables
 from schemas.vocabulary import Check, Verdict
 
 UNCHECKED = {
@@ -69,3 +72,31 @@ def test_every_row_is_unique_by_its_key() -> None:
     keys = [(r["repo_id"], r["field"], r["tool"]) for r in found["disagreements"]]
     assert len(keys) == len(set(keys))
     assert len(found["checks"]) == len({r["repo_id"] for r in found["checks"]})
+
+
+SMALL = {
+    "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 4, "intermediate_size": 128,
+    "num_hidden_layers": 2, "vocab_size": 100, "tie_word_embeddings": True, "rms_norm_eps": 1e-6, "hidden_act": "silu",
+    "max_position_embeddings": 512,
+}  # fmt: skip
+OURS = 100 * 64 + 2 * (4 * 64 * 64 + 3 * 64 * 128 + 2 * 64) + 64
+"""Embedding, two layers of attention, network and norms, and the final norm."""
+
+
+def test_the_hubs_own_totals_are_held_against_ours() -> None:
+    """Equal totals are exact, also for an assumed architecture; a head stored again is explained; others are off."""
+    totals = {"a/equal": ("llama", OURS), "a/assumed": ("newfangled", OURS), "a/twice": ("llama", OURS + 100 * 64)}
+    totals |= {"a/other": ("llama", OURS + 1)}
+    found = [
+        Input(name, orjson.dumps({**SMALL, "model_type": kind, "architectures": ["ThingForCausalLM"]}), "hub", None,
+              listing={"hub_params_total": total, "hub_params_by_dtype": {"BF16": total}})
+        for name, (kind, total) in totals.items()
+    ]  # fmt: skip
+    rows = tables(found)["checks"].select("repo_id", "derived", "result").sort("repo_id").rows()
+    assert [(repo, str(result)) for repo, _, result in rows] == [
+        ("a/assumed", "exact"),
+        ("a/equal", "exact"),
+        ("a/other", "off"),
+        ("a/twice", "exact"),
+    ]
+    assert {derived for _, derived, _ in rows} == {OURS}
