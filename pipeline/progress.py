@@ -12,7 +12,12 @@ if TYPE_CHECKING:
     from pipeline.crawl import Progress
 
 PATIENCE_SECONDS = 1.0
-WORDS = {"listing": "Listing repositories", "configs": "Fetching configs", "derive": "Deriving architectures"}
+WORDS = {
+    "listing": "Listing repositories",
+    "configs": "Fetching configs",
+    "derive": "Deriving architectures",
+    "headers": "Reading headers",
+}
 
 
 @contextmanager

@@ -18,11 +18,13 @@ import polars as pl
 import pipeline
 from atlas.refusal import Refused
 from pipeline import catalogue, derive, holding, peers, snapshot, sources
+from pipeline.columns import Columns
 from pipeline.crawl import CrawlResult, Progress
-from pipeline.errors import Invalid, NotFound, Upstream
+from pipeline.errors import AtlasError, Invalid, NotFound, Upstream
 from pipeline.listing import Selection
 from pipeline.snapshot import Published
-from schemas.vocabulary import Outcome
+from schemas.registry import CHECKS
+from schemas.vocabulary import Check, Outcome
 
 CATALOGUE = "catalogue"
 HUB = "hub"
@@ -40,6 +42,7 @@ class Options(msgspec.Struct, frozen=True):
     token: str | None = None
     budget: int | None = None
     allow_shrink: bool = False
+    headers: int = 0
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -81,7 +84,7 @@ def refresh(options: Options, watch: Callable[[Progress], None] | None = None) -
     """
     gathered = gather(options, watch)
     with gathered.whole():
-        content = tabulate(gathered, watch)
+        content = with_headers(options, tabulate(gathered, watch), watch)
         published = publish(options, gathered, content)
         if gathered.crawl:
             gathered.crawl.finish()
@@ -171,6 +174,38 @@ def tabulate(gathered: Gathered, watch: Callable[[Progress], None] | None = None
             watch(Progress("derive", done, gathered.listed, 0, 0.0))
 
     return derive.tables(gathered.found, extra=reported(), tick=tick)
+
+
+def with_headers(
+    options: Options, content: dict[str, pl.DataFrame], watch: Callable[[Progress], None] | None = None
+) -> dict[str, pl.DataFrame]:
+    """The content with the most downloaded repositories held against their own safetensors headers.
+
+    A repository whose headers cannot be read has a row that says why; the refresh goes on.
+    """
+    if not options.headers:
+        return content
+    known = content["configs"].filter(pl.col("design_id").is_not_null()).select("config_id")
+    crawled = content["models"].filter(pl.col("source") == HUB).join(known, on="config_id", how="semi")
+    names = crawled.sort("downloads", "repo_id", descending=[True, False], nulls_last=True)["repo_id"]
+    columns = Columns(CHECKS)
+    for done, name in enumerate(names.head(options.headers)):
+        if watch:
+            watch(Progress("headers", done, options.headers, 0, 0.0))
+        row = held_against_headers(name, options.endpoint)
+        columns.add(tuple(row[c] for c in CHECKS.columns))
+    return content | {"checks": pl.concat([content["checks"], columns.frame()])}
+
+
+def held_against_headers(name: str, endpoint: str | None) -> dict[str, Any]:
+    """The row of `checks` that a repository's headers give, or that says why they give none."""
+    from pipeline.verification import check_row, verify
+
+    try:
+        return check_row(verify(name, endpoint))
+    except AtlasError as error:
+        nothing = {"repo_id": name, "kind": "headers", "expected": None, "derived": None}
+        return nothing | {"result": Check.UNCHECKED.value, "note": str(error).splitlines()[0]}
 
 
 def reported() -> Extra:

@@ -75,6 +75,23 @@ def test_a_hostile_name_cannot_move_the_terminal(tmp_path: Path, capsys: pytest.
     assert "\x1b" not in capsys.readouterr().out
 
 
+def test_a_refresh_reads_headers_where_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--headers 1` holds the most downloaded repository against its headers: a row of `checks`, exact."""
+    folder(tmp_path / "tiny", LLAMA.config, LLAMA.tensors)
+    siblings = [{"rfilename": "config.json"}, {"rfilename": "model.safetensors"}]
+    files = (("model.safetensors", (tmp_path / "tiny" / "model.safetensors").read_bytes()),)
+    facts = (("siblings", siblings), ("downloads", 10**9), ("pipeline_tag", "text-generation"))
+    repo = Repo("org/Tiny", json.dumps(LLAMA.config).encode(), files=files, facts=facts)
+    options = ["--source", "hub", "--headers", "1", "--home", str(tmp_path / "home"), "--json"]
+    with HubServer(Population(3, extra=(repo,))) as hub:
+        assert main(["refresh", *options, "--endpoint", hub.endpoint]) == 0
+    capsys.readouterr()
+    query = "SELECT repo_id, kind, result FROM checks WHERE kind = 'headers'"
+    assert main(["sql", query, "--format", "json", "--home", str(tmp_path / "home")]) == 0
+    assert json.loads(capsys.readouterr().out) == [{"repo_id": "org/Tiny", "kind": "headers", "result": "exact"}]
+    assert main(["refresh", "--headers", "1", "--home", str(tmp_path)]) == 2
+
+
 def test_a_model_on_the_hub_is_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The same through a Hub: exit code 0, with the commit; 4 where nobody answers."""
     folder(tmp_path, LLAMA.config, LLAMA.tensors)

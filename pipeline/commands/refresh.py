@@ -32,6 +32,9 @@ def run(
         Path | None, typer.Option("--list", help="Hub: only the repositories named in this file, one a line.")
     ] = None,
     budget: Annotated[int | None, typer.Option("--budget", min=1, help="Hub: at most this many requests.")] = None,
+    headers: Annotated[
+        int, typer.Option("--headers", min=0, help="Hub: hold the N most downloaded against their safetensors headers.")
+    ] = 0,
     date: Annotated[str | None, typer.Option("--date", help="The snapshot's date, YYYY-MM-DD, if not today.")] = None,
     allow_shrink: Annotated[
         bool, typer.Option("--allow-shrink", help="Publish even where far less was found than before.")
@@ -50,7 +53,7 @@ def run(
     from pipeline.progress import watching
     from pipeline.refresh import Options, refresh
 
-    only_hub = {"--top": top, "--author": author, "--list": names, "--budget": budget}
+    only_hub = {"--top": top, "--author": author, "--list": names, "--budget": budget, "--headers": headers or None}
     meant = [option for option, value in only_hub.items() if value is not None]
     if meant and source != "hub":
         raise Usage(f"{meant[0]} selects from the Hub, and --source is {source}: add --source hub, or leave it out")
@@ -63,6 +66,7 @@ def run(
         login.token() if source == "hub" else None,
         budget,
         allow_shrink,
+        headers,
     )
     with watching(quiet=json) as watch:
         report = refresh(options, watch)
