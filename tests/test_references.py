@@ -81,7 +81,8 @@ def configs(model_type: str, repo: str, shared: Path | None) -> list[Any]:
         found: list[Any] = [f.read_bytes() for f in files if f.exists()]
         wraps = family(model_type).text
         bare: Any = {"model_type": model_type} | ({wraps.key: {}} if wraps else {})
-        return found if wraps and found else [*found, bare]
+        # An empty text config is not the class default of a wrapper whose class fills it in: the shared files are.
+        return found if wraps and (found or shared is None) else [*found, bare]
     found = [e.raw for e in catalogue.load() if e.repo == repo]
     found += [WIDTHS[repo]] if repo in WIDTHS else []
     file = None if shared is None else shared / "hub" / "configs" / f"{repo.replace('/', '--')}.json"
