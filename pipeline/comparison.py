@@ -116,7 +116,7 @@ def facts(c: Compared) -> Iterator[tuple[str, list[Fact]]]:
     yield "Shape", _applying(_shape(rows))
     yield "Weights", _applying(_weights(rows))
     yield f"One sequence, cache at {c.dtype}", _applying(_state(c, at))
-    yield "One token", _applying(_cost(c, at))
+    yield "One token, weights at bf16", _applying(_cost(c, at))
 
 
 def _applying(found: list[Fact]) -> list[Fact]:
@@ -260,8 +260,11 @@ def _cell(show: Show, value: object) -> str:
 def _notes(c: Compared) -> Iterator[Line]:
     yield from wrapped(f"{MARK} marks what differs. {_SIZES}", 0, DIM)
     for s in beyond(c):
-        said = f"{terminal(s.name)} states a context of {s.row.max_context:,} tokens, less than {c.at:,}."
-        yield from wrapped(said, 0, WARN)
+        yield from wrapped(_less(terminal(s.name), s, c), 0, WARN)
+
+
+def _less(name: str, s: Subject, c: Compared) -> str:
+    return f"{name} states a context of {s.row.max_context:,} tokens, less than {c.at:,}."
 
 
 _SIZES = "Sizes are logical bytes of one sequence: no pages, padding or engine's reserve; a cache's scales not counted."
@@ -273,13 +276,15 @@ def beyond(c: Compared) -> list[Subject]:
 
 
 def as_markdown(c: Compared) -> Iterator[str]:
-    """One Markdown table; rows that differ are marked in their first cell."""
+    """One Markdown table, rows that differ marked in their first cell; under it, contexts beyond the stated ones."""
     yield f"| | at {tokens(c.at)}, cache at {c.dtype} | {' | '.join(markdown(s.name) for s in c.subjects)} |"
     yield "|---|---|" + "---:|" * len(c.subjects)
     for _, found in facts(c):
         for label, show, values in found:
             cells = ["-" if v is None else markdown(show(v)) for v in values]
             yield f"| {MARK if _differs(values) else ''} | {label.strip()} | {' | '.join(cells)} |"
+    for s in beyond(c):
+        yield from ("", _less(markdown(s.name), s, c))
 
 
 def as_object(c: Compared) -> dict[str, Any]:

@@ -171,7 +171,7 @@ def _state(f: Fingerprint) -> Iterator[Line]:
 
 
 def _runtime(f: Fingerprint) -> Iterator[Line]:
-    yield title("Runtime shape", "one token, one sequence")
+    yield title("Runtime shape", "one token, one sequence, bytes at bf16")
     looks = (
         ""
         if f.attention_flops_per_token_4k is None
@@ -192,7 +192,8 @@ def _runtime(f: Fingerprint) -> Iterator[Line]:
         (_degrees(f.tp_degrees or {}), ""),
     ]
     stored = ", ".join(terminal(x) for x in (f.dtype, f.quant_method) if x)
-    yield [("  stored as    ", DIM), (shorten(stored or "not stated", WIDTH - 15), "")]
+    unknown = " (what that weighs is not derived)" if f.quant_method else ""
+    yield [("  stored as    ", DIM), (shorten(stored or "not stated", WIDTH - 15 - len(unknown)) + unknown, "")]
     yield []
 
 

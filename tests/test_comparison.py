@@ -120,6 +120,7 @@ def test_a_context_beyond_the_stated_one_is_said(tmp_path: Path, capsys: pytest.
     out = compared(capsys, one, two)
     assert "one states a context of 512 tokens, less than 131,072." in out
     assert "two states" not in out
+    assert "\n\none states a context of 512 tokens" in compared(capsys, one, two, "--format", "md")
 
 
 def test_what_cannot_be_compared_ends_with_its_code(
