@@ -24,7 +24,7 @@ LITTLE_DISK = 2 * 1024**3
 """Bytes below which a crawl of the whole Hub may not fit."""
 OFFLINE = (
     "Without the Hub these work: 'atlas refresh --source catalogue' (or a folder of configs), inspect, and, once there "
-    "is a snapshot, show, sql, snapshots, diff, guide."
+    "is a snapshot, show, compare, sql, snapshots, diff, guide, export; verify reads files of a folder."
 )
 
 State = Literal["ok", "note", "bad"]

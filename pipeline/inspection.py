@@ -106,10 +106,19 @@ def differences(before: Fingerprint, after: Fingerprint) -> Iterator[Line]:
     yield title("What the change makes of it", "original, what-if")
     columns = [c for c in Fingerprint.__struct_fields__ if getattr(before, c) != getattr(after, c)]
     for column in columns:
-        was, now = (_shown(getattr(f, column)) for f in (before, after))
-        yield [(f"  {column:<32}", ""), (f"{was:>22}", DIM), (f"{now:>22}", STRONG)]
+        was, now = getattr(before, column), getattr(after, column)
+        maps = isinstance(was, dict) and isinstance(now, dict)
+        for label, one, other in _entries(column, was, now) if maps else ((column, was, now),):
+            yield [(f"  {label:<32}", ""), (f"{_shown(one):>22}", DIM), (f"{_shown(other):>22}", STRONG)]
     if not columns:
         yield [("  nothing: no column differs", DIM)]
+
+
+def _entries(column: str, was: dict[str, object], now: dict[str, object]) -> Iterator[tuple[str, object, object]]:
+    """What differs within a column that is a map, entry by entry."""
+    for key in {**was, **now}:
+        if was.get(key) != now.get(key):
+            yield f"{column} {terminal(key)}", was.get(key), now.get(key)
 
 
 def _shown(value: object) -> str:
