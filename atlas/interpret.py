@@ -143,8 +143,10 @@ def model_type_of(data: Raw) -> str:
 
 
 def placement(c: Config) -> str:
-    """Where the block norms stand; a parallel residual decides it where a family has that switch."""
+    """Where the block norms stand, by the family's rule or by a switch it has: a parallel residual, or pre-norm."""
     stated = c.word("norm_placement")
+    if "pre_norm" in c.rules.defaults and c.flag("pre_norm"):
+        return c.derived("norm_placement", "pre", "pre_norm is true")
     if not c.opt("parallel_residual"):
         return stated
     return c.derived("norm_placement", "parallel", "attention and feed-forward stand side by side")

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from pathlib import Path
+
 import pytest
 
 from atlas.families import available, family, row
 from atlas.layouts import FFN_LAYOUTS, MIXER_LAYOUTS
 from atlas.parts import ENDS, FFNS, MIXERS
 from atlas.parts.norms import NORMS
+from schemas.vocabulary import Mixer, NormClass, NormPlacement
 
 ROWS = sorted(t for t in available() if not t.startswith("_"))
 
@@ -32,6 +37,44 @@ def test_a_row_has_its_evidence(model_type: str) -> None:
     assert own.get("references"), "no references"
     for expect in own.get("expect", []):
         assert {"repo", "params_total", "source"} <= expect.keys()
+
+
+def spoken() -> tuple[set[str], list[re.Pattern[str]]]:
+    """Every text in the code of the atlas, and a pattern for every text put together there."""
+    texts, patterns = set[str](), list[re.Pattern[str]]()
+    for path in (Path(__file__).parents[1] / "atlas").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.add(node.value)
+            if isinstance(node, ast.JoinedStr) and any(isinstance(v, ast.Constant) for v in node.values):
+                parts = [re.escape(str(v.value)) if isinstance(v, ast.Constant) else r"\w+" for v in node.values]
+                patterns.append(re.compile("".join(parts)))
+    return texts, patterns
+
+
+def test_every_field_of_a_row_is_read_somewhere() -> None:
+    """A misspelled fact, default or key is read by nothing, and would leave the parent's value in force."""
+    texts, patterns = spoken()
+    unread: dict[str, set[str]] = {}
+    for model_type in ROWS:
+        rules = family(model_type)
+        specs = [s for table in (rules.mixers, rules.ffns) for each in table.values() for s in each]
+        renamed = {name for s in specs for name in s.fields.values()}
+        fields = {*rules.facts, *rules.defaults, *rules.keys, *(k for s in specs for k in (*s.facts, *s.fields))}
+        left = {f for f in fields - texts - renamed if not any(p.fullmatch(f) for p in patterns)}
+        if left:
+            unread[model_type] = left
+    assert unread == {}
+
+
+@pytest.mark.parametrize("model_type", ROWS)
+def test_words_of_a_row_are_words_of_the_vocabulary(model_type: str) -> None:
+    """Norm classes, placements and mixers are spelled as the vocabulary has them."""
+    rules = family(model_type)
+    specs = [s for table in (rules.mixers, rules.ffns) for each in table.values() for s in each]
+    for field, words in (("norm_class", NormClass), ("norm_placement", NormPlacement), ("mixer", Mixer)):
+        said = {rules.facts.get(field), *(s.facts.get(field) for s in specs)} - {None}
+        assert said <= {w.value for w in words}
 
 
 def test_unset_takes_away_what_the_parent_says() -> None:
