@@ -12,24 +12,24 @@ import pytest
 from atlas.interpret import derive
 from pipeline import query, shelf, sources
 from pipeline.cli import main
-from pipeline.refresh import Options, gather, publish, refresh, tabulate
+from pipeline.refresh import Options, gather, publish, tabulate
 from pipeline.snapshot import Published
 
 KIB, GIB = 1024, 1024**3
-
-
-@pytest.fixture(scope="session")
-def catalogue_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with the catalogue's snapshot and its guide."""
-    home = tmp_path_factory.mktemp("home")
-    refresh(Options(home))
-    return home
 
 
 def without_guide(options: Options) -> Published:
     """The steps of a refresh up to the snapshot."""
     gathered = gather(options)
     return publish(options, gathered, tabulate(gathered))
+
+
+@pytest.fixture(scope="session")
+def catalogue_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the catalogue's snapshot."""
+    home = tmp_path_factory.mktemp("home")
+    without_guide(Options(home))
+    return home
 
 
 def ask(home: Path, sql: str) -> list[dict[str, object]]:

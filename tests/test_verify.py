@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 import stamina
 from hub_server import HubServer, Population, Repo
@@ -13,6 +14,7 @@ from shrunk import checkpoints, folder, write
 from atlas.interpret import derive
 from pipeline.cli import main
 from pipeline.headers import Headers, local
+from pipeline.refresh import Options, gather, tabulate, with_headers
 from pipeline.verification import check_row, disagreements, total_row, verified, verify
 from schemas.registry import CHECKS, DISAGREEMENTS
 from schemas.vocabulary import Check
@@ -75,20 +77,20 @@ def test_a_hostile_name_cannot_move_the_terminal(tmp_path: Path, capsys: pytest.
     assert "\x1b" not in capsys.readouterr().out
 
 
-def test_a_refresh_reads_headers_where_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_refresh_reads_headers_where_asked(tmp_path: Path) -> None:
     """`--headers 1` holds the most downloaded repository against its headers: a row of `checks`, exact."""
     folder(tmp_path / "tiny", LLAMA.config, LLAMA.tensors)
     siblings = [{"rfilename": "config.json"}, {"rfilename": "model.safetensors"}]
     files = (("model.safetensors", (tmp_path / "tiny" / "model.safetensors").read_bytes()),)
     facts = (("siblings", siblings), ("downloads", 10**9), ("pipeline_tag", "text-generation"))
     repo = Repo("org/Tiny", json.dumps(LLAMA.config).encode(), files=files, facts=facts)
-    options = ["--source", "hub", "--headers", "1", "--home", str(tmp_path / "home"), "--json"]
     with HubServer(Population(3, extra=(repo,))) as hub:
-        assert main(["refresh", *options, "--endpoint", hub.endpoint]) == 0
-    capsys.readouterr()
-    query = "SELECT repo_id, kind, result FROM checks WHERE kind = 'headers'"
-    assert main(["sql", query, "--format", "json", "--home", str(tmp_path / "home")]) == 0
-    assert json.loads(capsys.readouterr().out) == [{"repo_id": "org/Tiny", "kind": "headers", "result": "exact"}]
+        options = Options(tmp_path / "home", "hub", endpoint=hub.endpoint, headers=1)
+        gathered = gather(options)
+        with gathered.whole():
+            checks = with_headers(options, tabulate(gathered))["checks"]
+    rows = checks.filter(pl.col("kind") == "headers").select("repo_id", pl.col("result").cast(pl.String)).rows()
+    assert rows == [("org/Tiny", "exact")]
     assert main(["refresh", "--headers", "1", "--home", str(tmp_path)]) == 2
 
 
