@@ -19,3 +19,8 @@ Snapshot = Annotated[
 ]
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+Task = Annotated[str, typer.Option("--task", help="Hub: the task whose repositories are listed.")]
+Top = Annotated[int | None, typer.Option("--top", min=1, help="Hub: only the N most downloaded.")]
+Author = Annotated[str | None, typer.Option("--author", help="Hub: only this author's.")]
+"""What a crawl lists: shared by the commands that refresh now and on a schedule."""

@@ -18,7 +18,7 @@ import msgspec
 from atlas import measure
 from atlas.interpret import Derived, derive
 from pipeline import shelf
-from pipeline.errors import Invalid, NotFound
+from pipeline.errors import NotFound
 from pipeline.inspection import as_object, encoded
 from pipeline.lines import DIM, WARN, Line, title, wrapped
 from pipeline.names import resolve
@@ -111,10 +111,3 @@ def as_json(shown: Shown, *, layers: bool, evidence: bool, dtype: str, width: fl
             k: measure.kv_bytes(shown.derived.model, t, width) for k, t in measure.CONTEXTS.items()
         }
     return encoded(made)
-
-
-def require_known(shown: Shown) -> Derived:
-    """The derivation, for uses that need numbers; raises `Invalid` for a refused model."""
-    if shown.derived.model is None:
-        raise Invalid(f"{terminal(shown.repo_id)} was refused: {shown.derived.fingerprint.refusal_reason}")
-    return shown.derived

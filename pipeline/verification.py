@@ -19,7 +19,7 @@ from atlas.parse import load
 from atlas.structure import Model
 from atlas.totals import as_stated, check_total, disagreement, in_name
 from pipeline.errors import NotFound
-from pipeline.headers import BITS, Headers, local
+from pipeline.headers import Headers, local
 from schemas.vocabulary import Check
 
 Row = dict[str, Any]
@@ -139,15 +139,6 @@ def _rotary(model: Model, headers: Headers) -> int | None:
     kept = [n for n in headers.listing if n.endswith("inv_freq")]
     others = [n for n in headers.listing if n.endswith((".attn.bias", "masked_bias", "position_ids", "cos_cached"))]
     return len(kept) * widths.pop() // 2 if len(widths) == 1 and not others else None
-
-
-def dtype_bytes(headers: Headers) -> dict[str, int]:
-    """Bytes by type, of the types whose width is known."""
-    found: dict[str, int] = {}
-    for entry in headers.listing.values():
-        if entry.dtype in BITS and entry.elements is not None:
-            found[entry.dtype] = found.get(entry.dtype, 0) + BITS[entry.dtype] * entry.elements // 8
-    return found
 
 
 def check_row(found: Verified) -> Row:

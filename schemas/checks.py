@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from schemas.fields import SUMMED
-from schemas.registry import CONTENT, TABLES, Table
+from schemas.registry import CONTENT, TABLES
 from schemas.vocabulary import APART, Component, Origin, Outcome, StateKind
 
 if TYPE_CHECKING:
@@ -275,8 +275,3 @@ def _manifest() -> Iterator[Rule]:
         " (SELECT any_value(rows) AS listed FROM snapshot WHERE name = 'snapshot')"
         " WHERE listed IS DISTINCT FROM (SELECT count(*) FROM models)",
     )
-
-
-def keyed(table: Table) -> str:
-    """ORDER BY of a table's key."""
-    return ", ".join(f'"{k}"' for k in table.key)

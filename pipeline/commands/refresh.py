@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.options import Endpoint, Home, Json
+from pipeline.options import Author, Endpoint, Home, Json, Task, Top
 from pipeline.text import shorten, terminal
 
 if TYPE_CHECKING:
@@ -23,11 +23,9 @@ def run(
     source: Annotated[
         str, typer.Option("--source", help="catalogue, hub, or a folder of configs or checkpoints.")
     ] = "catalogue",
-    task: Annotated[
-        str, typer.Option("--task", help="Hub: the task whose repositories are listed.")
-    ] = "text-generation",
-    top: Annotated[int | None, typer.Option("--top", min=1, help="Hub: only the N most downloaded.")] = None,
-    author: Annotated[str | None, typer.Option("--author", help="Hub: only this author's.")] = None,
+    task: Task = "text-generation",
+    top: Top = None,
+    author: Author = None,
     names: Annotated[
         Path | None, typer.Option("--list", help="Hub: only the repositories named in this file, one a line.")
     ] = None,

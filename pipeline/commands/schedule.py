@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.options import Endpoint, Home
+from pipeline.options import Author, Endpoint, Home, Task, Top
 
 
 def run(
@@ -16,11 +16,9 @@ def run(
     source: Annotated[
         str, typer.Option("--source", help="hub, catalogue, or a folder of configs or checkpoints.")
     ] = "hub",
-    task: Annotated[
-        str, typer.Option("--task", help="Hub: the task whose repositories are listed.")
-    ] = "text-generation",
-    top: Annotated[int | None, typer.Option("--top", min=1, help="Hub: only the N most downloaded.")] = None,
-    author: Annotated[str | None, typer.Option("--author", help="Hub: only this author's.")] = None,
+    task: Task = "text-generation",
+    top: Top = None,
+    author: Author = None,
     names: Annotated[
         Path | None, typer.Option("--list", help="Hub: only the repositories named in this file, read at every run.")
     ] = None,
