@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from atlas.api import inspect
-    from atlas.fingerprint import Evidence, Fingerprint, LayerRow
     from atlas.interpret import Derived, derive
+    from atlas.numbers.fingerprint import Evidence, Fingerprint, LayerRow
 
 __all__ = ["Derived", "Evidence", "Fingerprint", "LayerRow", "derive", "inspect"]
 
@@ -21,9 +21,9 @@ _HOMES = {
     "inspect": "atlas.api",
     "derive": "atlas.interpret",
     "Derived": "atlas.interpret",
-    "Evidence": "atlas.fingerprint",
-    "Fingerprint": "atlas.fingerprint",
-    "LayerRow": "atlas.fingerprint",
+    "Evidence": "atlas.numbers.fingerprint",
+    "Fingerprint": "atlas.numbers.fingerprint",
+    "LayerRow": "atlas.numbers.fingerprint",
 }
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from atlas.fingerprint import Fingerprint
 from atlas.interpret import derive
+from atlas.numbers.fingerprint import Fingerprint
 from atlas.parse import MAX_BYTES
 
 

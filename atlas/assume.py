@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from atlas.families import Family, available, family, row
-from atlas.fingerprint import Evidence, Fingerprint
+from atlas.numbers.fingerprint import Evidence, Fingerprint
 from atlas.parts.ends import LANGUAGE_MODELS
 from atlas.refusal import Refused, shown
 from schemas.vocabulary import Check, Origin, RefusalKind, Verdict
 
 if TYPE_CHECKING:
-    from atlas.config import Config, Raw
     from atlas.interpret import Derived
+    from atlas.reading.config import Config, Raw
 
 ASSUMED = "_assumed"
 """The row that assumed configs are read by."""

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from atlas.config import Config, Raw, mapping
-from atlas.design import design_columns, design_features
-from atlas.fingerprint import Fingerprint
-from atlas.measure import component, model_ledger
+from atlas.numbers.design import design_columns, design_features
+from atlas.numbers.fingerprint import Fingerprint
+from atlas.numbers.measure import component, model_ledger
+from atlas.numbers.structure import Model
 from atlas.parts import mtp
-from atlas.rotary import Rotary, read_rotary
-from atlas.structure import Model
+from atlas.reading.config import Config, Raw, mapping
+from atlas.reading.rotary import Rotary, read_rotary
 from schemas.vocabulary import Check, Component, Verdict
 
 if TYPE_CHECKING:

@@ -8,19 +8,20 @@ from typing import Any, cast
 
 import msgspec
 
-from atlas import assume, correct, describe
-from atlas.config import Config, View
+from atlas import assume, describe
 from atlas.families import BESIDE, Family, Spec, family, known
-from atlas.fingerprint import Evidence, Fingerprint
 from atlas.layouts import FFN_LAYOUTS, MIXER_LAYOUTS
 from atlas.layouts.stacks import STACKS, encoder_reader
+from atlas.numbers.fingerprint import Evidence, Fingerprint
+from atlas.numbers.structure import Layer, Model, Part, Run, layer, model, runs_of
 from atlas.parse import Raw, load
 from atlas.parts import ENDS, FFNS, MIXERS, Reader
 from atlas.parts.ends import norm
 from atlas.parts.mtp import drafts
 from atlas.parts.norms import NORMS
+from atlas.reading import correct
+from atlas.reading.config import Config, View
 from atlas.refusal import Refused, contradiction, not_derivable, shown
-from atlas.structure import Layer, Model, Part, Run, layer, model, runs_of
 from schemas.vocabulary import RefusalKind, Verdict
 
 

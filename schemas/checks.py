@@ -1,7 +1,7 @@
 """Integrity of a finished snapshot: rules across rows and tables, each a query that finds the rows that break it.
 
 The sums over `parameters` and `states` are a second, independent fold: they are written in SQL and share no code with
-`atlas/measure.py`. A rule that holds returns nothing; one that fails returns a label per offending row.
+`atlas/numbers/measure.py`. A rule that holds returns nothing; one that fails returns a label per offending row.
 """
 
 from __future__ import annotations

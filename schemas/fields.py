@@ -250,7 +250,7 @@ BEYOND: tuple[Field, ...] = (
 FINGERPRINT: tuple[Field, ...] = (
     *IDENTITY, *SHAPE, *EXPERTS, *ATOMS, *CONTEXT, *STORAGE, *PARAMETERS, *CACHE, *COST, *BEYOND
 )  # fmt: skip
-"""The columns of the view `fingerprints`, in the order of `atlas.fingerprint.Fingerprint`."""
+"""The columns of the view `fingerprints`, in the order of `atlas.numbers.fingerprint.Fingerprint`."""
 
 
 def at_home(home: Home) -> tuple[Field, ...]:

@@ -14,10 +14,10 @@ from typing import Any
 
 from hub_server import HubServer
 
-from pipeline import crawl
-from pipeline.crawled import Crawled, CrawlSummary
-from pipeline.limits import Limits
-from pipeline.listing import Selection
+from pipeline.hub import crawl
+from pipeline.hub.limits import Limits
+from pipeline.hub.listing import Selection
+from pipeline.hub.records import Crawled, CrawlSummary
 
 FAST = Limits(
     deadline=3.0, attempt=1.0, silence=0.4, contact=1.0, backoff=0.01, longest_wait=0.15, refusals=3, workers=8

@@ -11,8 +11,11 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from pipeline import derive, refresh, render, snapshot
-from pipeline.render import Report
+from pipeline.guide import render
+from pipeline.guide.render import Report
+from pipeline.refresh import steps
+from pipeline.refresh import tables as derive
+from pipeline.store import snapshot
 
 Table = list[dict[str, str]]
 
@@ -22,9 +25,9 @@ def home() -> Path:
     """A home with the snapshot of the catalogue."""
     place = Path(tempfile.mkdtemp(prefix="atlas-guide-"))
     atexit.register(shutil.rmtree, place, ignore_errors=True)
-    options = refresh.Options(home=place)
-    gathered = refresh.gather(options)
-    refresh.publish(options, gathered, refresh.tabulate(gathered))
+    options = steps.Options(home=place)
+    gathered = steps.gather(options)
+    steps.publish(options, gathered, steps.tabulate(gathered))
     return place
 
 

@@ -7,8 +7,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from atlas.fingerprint import Fingerprint
 from atlas.interpret import derive
+from atlas.numbers.fingerprint import Fingerprint
 
 COLUMNS = {
     "attention": "attention",

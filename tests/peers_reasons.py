@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from atlas.fingerprint import Fingerprint
 from atlas.interpret import Derived
-from atlas.structure import Model
-from atlas.tabulate import layers_expanded, parameter_rows, state_rows
+from atlas.numbers.fingerprint import Fingerprint
+from atlas.numbers.structure import Model
+from atlas.numbers.tabulate import layers_expanded, parameter_rows, state_rows
 from schemas.vocabulary import APART
 
 CONTEXT = 131_072

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from safetensors import TensorSpec, serialize_file
 
-from atlas.checkpoint import Comparison, compare
+from atlas.checkpoint.header import Comparison, compare
+from atlas.checkpoint.packing import Stored
 from atlas.interpret import derive, reader
-from atlas.packing import Stored
-from pipeline.headers import BITS
+from pipeline.sources.headers import BITS
 
 KIND = {
     "F32": "float32",

@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pipeline import batches, build, derive
-from pipeline.derive import Input
+from pipeline.refresh import batches, tables
+from pipeline.refresh.tables import Input
+from pipeline.store import build
 
 DAY = dt.date(2026, 11, 29)
 
@@ -38,7 +39,7 @@ def found() -> list[Input]:
 @pytest.mark.parametrize("size", [1, 3, 1_000])
 def test_batches_give_the_tables_of_the_whole(size: int) -> None:
     """Whatever the batch, every table has the digest it has when everything is derived in one go."""
-    whole = build.digests(build.ordered(derive.tables(found())))
+    whole = build.digests(build.ordered(tables.tables(found())))
     with ThreadPoolExecutor(3) as pool:
         made = batches.tables(found(), lambda raws: pool.submit(batches.texts, raws), size=size)
     assert build.digests(build.ordered(made)) == whole

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipeline.catalogue import UNITS, Content, Fact, dated, load, read_rows
 from pipeline.errors import Corrupt
+from pipeline.sources.catalogue import UNITS, Content, Fact, dated, load, read_rows
 
 if TYPE_CHECKING:
     from pathlib import Path

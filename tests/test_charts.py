@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pipeline import charts, palette
+from pipeline.guide import charts, palette
 
 SVG = "{http://www.w3.org/2000/svg}"
 CASES: dict[str, tuple[list[dict[str, Any]], dict[str, str]]] = {

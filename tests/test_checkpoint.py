@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from shrunk import checkpoints, held
 
-from atlas.checkpoint import Comparison, Difference, compare
+from atlas.checkpoint.header import Comparison, Difference, compare
+from atlas.checkpoint.packing import Stored
 from atlas.interpret import derive, reader
-from atlas.packing import Stored
 from atlas.parse import load
 from schemas.vocabulary import Check
 

@@ -9,8 +9,8 @@ import duckdb
 import hand_made
 import pytest
 
-from pipeline import snapshot
 from pipeline.errors import Invalid
+from pipeline.store import snapshot
 from schemas import checks
 from schemas.checks import Rule, rules
 from schemas.registry import TABLES

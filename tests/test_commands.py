@@ -11,7 +11,7 @@ from pathlib import Path
 import hand_made
 import pytest
 
-from pipeline import snapshot
+from pipeline.store import snapshot
 
 ROOT = Path(__file__).parents[1]
 

@@ -9,7 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from pipeline.cli import main
-from pipeline.refresh import Options, gather, publish, tabulate
+from pipeline.refresh.steps import Options, gather, publish, tabulate
 
 LLAMA, DEEPSEEK = "meta-llama/Llama-3.1-8B", "deepseek-ai/DeepSeek-V3"
 GIB = 1024**3

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from atlas.correct import Correction, corrected
 from atlas.families import available, family
 from atlas.interpret import derive
+from atlas.reading.correct import Correction, corrected
 
 MINICPM_V_4: dict[str, Any] = {
     "model_type": "minicpmv",

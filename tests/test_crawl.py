@@ -14,10 +14,10 @@ import pytest
 from crawling import crawled, facts, kill_at_random, start_crawl, stored
 from hub_server import HubServer, Population, Reply, Repo, as_json
 
-from pipeline import crawl
-from pipeline.crawled import Progress
 from pipeline.errors import Busy, Invalid
-from pipeline.listing import Selection
+from pipeline.hub import crawl
+from pipeline.hub.listing import Selection
+from pipeline.hub.records import Progress
 from schemas.vocabulary import Outcome
 
 MONDAY, TUESDAY, NEXT_WEEK = date(2026, 3, 2), date(2026, 3, 3), date(2026, 3, 10)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import snapshot
-from pipeline.derive import Input, tables
+from pipeline.refresh.tables import Input, tables
+from pipeline.store import snapshot
 
 DAY = dt.date(2026, 11, 29)
 # two layers of width 8, two heads of 4 sharing one K/V head, feed-forward 16, 10 tokens, untied

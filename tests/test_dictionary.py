@@ -8,7 +8,7 @@ import duckdb
 import hand_made
 from markdown_it import MarkdownIt
 
-from pipeline import snapshot
+from pipeline.store import snapshot
 from schemas import dictionary, views
 from schemas.registry import TABLES
 

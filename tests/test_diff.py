@@ -12,9 +12,10 @@ import hand_made
 import polars as pl
 import pytest
 
-from pipeline import diff, difference, snapshot
 from pipeline.cli import main
-from pipeline.diff import Difference, Example
+from pipeline.sheets import changes
+from pipeline.store import diff, snapshot
+from pipeline.store.diff import Difference, Example
 
 FIRST, SECOND = "2026-11-29", "2026-11-30"
 Tables = dict[str, pl.DataFrame]
@@ -66,7 +67,7 @@ def test_what_the_hub_counts_daily_is_no_difference(home: Path) -> None:
     found = changed(home, {**tables, "models": tables["models"].with_columns(pl.col("downloads") + 1)})
     assert found.is_empty
     assert found.ours.configs == 4
-    assert "nothing changed, daily counts apart" in list(difference.lines(found))
+    assert "nothing changed, daily counts apart" in list(changes.lines(found))
 
 
 def test_the_same_config_with_other_numbers_is_ours(home: Path) -> None:

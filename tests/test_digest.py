@@ -10,8 +10,8 @@ import hand_made
 import polars as pl
 import pytest
 
-from pipeline.build import digests, ordered
-from pipeline.digest import as_stored, table_digest
+from pipeline.store.build import digests, ordered
+from pipeline.store.digest import as_stored, table_digest
 from schemas.registry import CONTENT, TABLES, Table
 
 STATES = TABLES["states"]

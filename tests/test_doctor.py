@@ -12,8 +12,9 @@ import hand_made
 import pytest
 from hub_server import HubServer, Population, Reply
 
-from pipeline import doctor, snapshot
 from pipeline.cli import main
+from pipeline.sheets import doctor
+from pipeline.store import snapshot
 
 ROOT = Path(__file__).parents[1]
 NOWHERE = "http://127.0.0.1:9"

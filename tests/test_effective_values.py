@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from atlas.fingerprint import Fingerprint
 from atlas.interpret import derive
+from atlas.numbers.fingerprint import Fingerprint
 
 
 def row(model_type: str, **stated: Any) -> Fingerprint:

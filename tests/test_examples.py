@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from pipeline import query, refresh, snapshot
-from pipeline.examples import EXAMPLES
+from pipeline.ask import query
+from pipeline.ask.examples import EXAMPLES
+from pipeline.refresh import steps
+from pipeline.store import snapshot
 
 KIB, GIB = 1024, 1024**3
 
@@ -17,9 +19,9 @@ KIB, GIB = 1024, 1024**3
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A snapshot of the embedded catalogue."""
-    options = refresh.Options(tmp_path_factory.mktemp("home"))
-    gathered = refresh.gather(options)
-    return refresh.publish(options, gathered, refresh.tabulate(gathered)).path
+    options = steps.Options(tmp_path_factory.mktemp("home"))
+    gathered = steps.gather(options)
+    return steps.publish(options, gathered, steps.tabulate(gathered)).path
 
 
 def rows(database: Path, sql: str) -> list[dict[str, Any]]:

@@ -18,8 +18,8 @@ import pytest
 import yaml
 from markdown_it import MarkdownIt
 
-from pipeline import snapshot
 from pipeline.cli import main
+from pipeline.store import snapshot
 from schemas.registry import TABLES
 
 CANARY = "hf_canary000000000000000000000000"
@@ -212,9 +212,9 @@ def test_an_upload_that_fails_is_a_sentence(
     home = published(tmp_path / "home")
     upload = ["export", "hf", "--home", home, "--endpoint", hub.endpoint, "--upload"]
     monkeypatch.delenv("HF_TOKEN", raising=False)
-    monkeypatch.setattr("pipeline.login.token", lambda: None)
+    monkeypatch.setattr("pipeline.hub.login.token", lambda: None)
     assert main([*upload, "me/atlas"]) == 2
-    monkeypatch.setattr("pipeline.login.token", lambda: CANARY)
+    monkeypatch.setattr("pipeline.hub.login.token", lambda: CANARY)
     assert main([*upload, "not/a/name"]) == 2
     hub.status = 403
     assert main([*upload, "me/atlas", "--debug"]) == 4

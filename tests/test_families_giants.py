@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from atlas.families import family
-from atlas.fingerprint import Fingerprint
 from atlas.interpret import derive
-from atlas.measure import attention_flops, kv_bytes
+from atlas.numbers.fingerprint import Fingerprint
+from atlas.numbers.measure import attention_flops, kv_bytes
 
 MB = 1 << 20
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from atlas.fingerprint import Fingerprint
 from atlas.interpret import derive
+from atlas.numbers.fingerprint import Fingerprint
 
 WIDTHS: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "fixtures" / "widths.json").read_text("utf-8"))
 KIMI_K3 = WIDTHS["moonshotai/Kimi-K3"]["text_config"]

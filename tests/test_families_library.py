@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from atlas.interpret import derive
-from atlas.tabulate import layers_expanded
+from atlas.numbers.tabulate import layers_expanded
 
 WIDE = {"hidden_size": 64, "num_attention_heads": 4, "vocab_size": 100, "intermediate_size": 96}
 

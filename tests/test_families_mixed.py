@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from atlas.interpret import derive
-from atlas.tabulate import layers_expanded
+from atlas.numbers.tabulate import layers_expanded
 
 WIDE = {"hidden_size": 64, "num_attention_heads": 4, "vocab_size": 100}
 

@@ -8,7 +8,7 @@ import typing
 
 import pytest
 
-from atlas.fingerprint import Fingerprint, LayerRow
+from atlas.numbers.fingerprint import Fingerprint, LayerRow
 from schemas.fields import FINGERPRINT, SUMMED
 from schemas.registry import LAYERS, TABLES, Table
 from schemas.vocabulary import APART, Component

@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 from hub_server import HubServer, Population, Reply
 
-from pipeline import build, derive, durable, shelf
-from pipeline import refresh as steps
+from pipeline import durable
 from pipeline.errors import Busy, Upstream, Usage
-from pipeline.refresh import Options
+from pipeline.refresh import steps, tables
+from pipeline.refresh.steps import Options
+from pipeline.store import build, shelf
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # what Prefect and its libraries deprecate is not ours to mend
 CANARY = "hf_canary0canary0canary0canary0"
@@ -46,12 +47,12 @@ def folder(tmp_path: Path) -> Path:
 
 def test_tasks_are_plain_functions_inside(folder: Path, tmp_path: Path) -> None:
     """`.fn` of each task, without any server, gives the snapshot that the plain steps publish."""
-    from pipeline import flows
+    from pipeline.scheduled import flows
 
     options = Options(tmp_path / "home", str(folder), DAY)
     gathered = flows.gather.fn(options)
     found = list(gathered.found)
-    content = derive.tables(found, extra=steps.reported())
+    content = tables.tables(found, extra=steps.reported())
     parts = flows.derive_texts.fn([one.raw for one in found if one.raw is not None])
     assert build.digests(build.ordered(parts))["parameters"] == build.digests(build.ordered(content))["parameters"]
     published = flows.publish.fn(options, gathered, content)
@@ -65,7 +66,7 @@ def test_a_summary_in_markdown_has_no_markup_of_strangers() -> None:
     """Hostile model_types, pages and reasons render as text: the parsed page has no link, image, HTML or code."""
     from markdown_it import MarkdownIt
 
-    from pipeline import artifacts
+    from pipeline.scheduled import artifacts
 
     crawl = {"requests": 1, "bytes": 2, "waited_seconds": 0.0, "new_model_types": [HOSTILE], "losses": [HOSTILE]}
     done = steps.Report(
@@ -94,7 +95,7 @@ def test_a_summary_in_markdown_has_no_markup_of_strangers() -> None:
 )
 def test_the_task_runner_is_a_setting(setting: str, kind: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads unless the environment says otherwise; Dask without its extra, and nonsense, are refused in words."""
-    from pipeline import flows
+    from pipeline.scheduled import flows
 
     monkeypatch.setenv(flows.RUNNER, setting)
     if kind is None or (kind == "DaskTaskRunner" and not importlib.util.find_spec("prefect_dask")):
@@ -109,7 +110,7 @@ def test_the_task_runner_is_a_setting(setting: str, kind: str | None, monkeypatc
 
 def test_telemetry_is_off_unless_the_environment_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     """The defaults are set where nothing is, and what is set stands."""
-    from pipeline import quiet
+    from pipeline.scheduled import quiet
 
     monkeypatch.delenv("DO_NOT_TRACK")
     monkeypatch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "true")
@@ -159,7 +160,8 @@ def test_a_real_crawl_through_prefect(
 
     30 loopback repositories and the catalogue's; a re-deriving of that snapshot through its flow finds no difference.
     """
-    from pipeline import catalogue, flows
+    from pipeline.scheduled import flows
+    from pipeline.sources import catalogue
 
     monkeypatch.setenv("HF_TOKEN", CANARY)
     with HubServer(Population(30)) as hub:
@@ -185,7 +187,7 @@ def test_a_real_crawl_through_prefect(
 @pytest.mark.usefixtures("prefect_server")
 def test_only_what_may_pass_is_tried_again(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the Hub refuses is tried again; a wrong endpoint is not; another writer in the home is told."""
-    from pipeline import flows
+    from pipeline.scheduled import flows
 
     quick = {"retries": 1, "retry_delay_seconds": 0, "retry_jitter_factor": None}
     tries: list[str] = []
@@ -223,7 +225,7 @@ def _counted(function: Any, tries: list[str]) -> Any:
 def test_dask_derives_the_same(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A local cluster of two workers re-derives a snapshot in batches, and finds no difference."""
     pytest.importorskip("prefect_dask", reason="the extra dask is not installed")
-    from pipeline import flows
+    from pipeline.scheduled import flows
 
     day = steps.refresh(Options(tmp_path, str(folder), DAY)).snapshot
     monkeypatch.setenv(flows.RUNNER, "dask")

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.formats import FORMATS, WIDEST, jsonable, plain
+from pipeline.ask.formats import FORMATS, WIDEST, jsonable, plain
 
 
 def printed(form: str, columns: list[tuple[str, str]], *chunks: list[tuple[Any, ...]]) -> str:

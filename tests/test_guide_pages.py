@@ -10,7 +10,7 @@ import guide
 import pytest
 from markdown_it import MarkdownIt
 
-from pipeline import page, reader, render
+from pipeline.guide import page, reader, render
 
 MODULES = (
     "00-orientation",

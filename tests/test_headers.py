@@ -12,9 +12,9 @@ import stamina
 from hub_server import HubServer, Population, Reply, Repo
 from shrunk import checkpoints, folder, write
 
-from pipeline import remote
 from pipeline.errors import Invalid, NotFound, Upstream
-from pipeline.headers import length, local, read
+from pipeline.hub import remote
+from pipeline.sources.headers import length, local, read
 
 LLAMA = checkpoints()["llama"]
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import orjson
 
+from atlas.checkpoint.totals import as_stated
 from atlas.interpret import derive
-from atlas.totals import as_stated
-from pipeline import catalogue, holding
-from pipeline.catalogue import Fact
-from pipeline.derive import Input, tables
+from pipeline.refresh import holding
+from pipeline.refresh.tables import Input, tables
+from pipeline.sources import catalogue
+from pipeline.sources.catalogue import Fact
 from schemas.vocabulary import Check, Verdict
 
 UNCHECKED = {

@@ -17,8 +17,8 @@ from crawling import FAST, crawled, facts
 from hub_server import HubServer, Population, Reply, Repo, as_json
 
 from pipeline.errors import Upstream, Usage
-from pipeline.hub import Hub
-from pipeline.listing import Selection
+from pipeline.hub.listing import Selection
+from pipeline.hub.session import Hub
 from schemas.vocabulary import Outcome
 
 CANARY = "hf_CanaryThatNobodyMayEverSee"

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import sources
 from pipeline.cli import main
-from pipeline.refresh import Options, gather, tabulate
+from pipeline.refresh.steps import Options, gather, tabulate
+from pipeline.sources import disk
 
 SMALL = {
     "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 128,
@@ -64,7 +64,7 @@ def test_a_file_that_may_not_be_read_stops_nothing(
             raise PermissionError(13, "Permission denied", str(path))
         return path.read_bytes()
 
-    monkeypatch.setattr(sources, "read", read)
+    monkeypatch.setattr(disk, "read", read)
     for name in "abc":
         (tmp_path / f"{name}.json").write_text(json.dumps(SMALL))
     found = lines(capsys, str(tmp_path))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline import labels
-from pipeline.labels import Box, Plot
+from pipeline.guide import labels
+from pipeline.guide.labels import Box, Plot
 
 PLOT = Plot(384, 280)
 

@@ -11,9 +11,9 @@ from crawling import crawled
 from hub_server import HubServer, Population, Reply, Repo, Request, as_json
 from huggingface_hub import HfApi
 
-from pipeline.entry import base_models, entry_of
 from pipeline.errors import Invalid, NotFound, Upstream, Usage
-from pipeline.listing import Selection, read_list
+from pipeline.hub.entry import base_models, entry_of
+from pipeline.hub.listing import Selection, read_list
 from schemas.vocabulary import Outcome
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline.ask.names import resolve
 from pipeline.errors import NotFound
-from pipeline.names import resolve
 
 IDS = [
     "meta-llama/Llama-3.1-8B",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from shrunk import Tensors, checkpoints, held
 
-from atlas.packing import Stored, unpack
+from atlas.checkpoint.packing import Stored, unpack
 from schemas.vocabulary import Check
 
 Q = "model.layers.0.self_attn.q_proj"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atlas.interpret import derive
-from pipeline import catalogue, peers
+from pipeline.sources import catalogue, peers
 from schemas.registry import DISAGREEMENTS, MEASUREMENTS
 
 

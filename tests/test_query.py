@@ -13,8 +13,9 @@ import hand_made
 import polars as pl
 import pytest
 
-from pipeline import query, snapshot
+from pipeline.ask import query
 from pipeline.errors import QueryRefused
+from pipeline.store import snapshot
 
 LIMIT = 2.0
 

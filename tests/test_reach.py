@@ -6,7 +6,7 @@ import pytest
 from hub_server import HubServer, Population, Reply
 
 from pipeline.errors import Upstream, Usage
-from pipeline.reach import reach
+from pipeline.hub.reach import reach
 
 
 def test_a_hub_that_answers_tells_its_quota() -> None:

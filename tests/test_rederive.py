@@ -9,9 +9,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pipeline import derive, rederive, snapshot
 from pipeline.cli import main
-from pipeline.derive import Input
+from pipeline.refresh import rederive
+from pipeline.refresh import tables as derive
+from pipeline.refresh.tables import Input
+from pipeline.store import snapshot
 
 DAY = dt.date(2026, 11, 29)
 LLAMA = {

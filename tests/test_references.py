@@ -13,7 +13,7 @@ import pytest
 
 from atlas.families import available, family, row
 from atlas.interpret import derive
-from pipeline import catalogue
+from pipeline.sources import catalogue
 
 ROWS = sorted(t for t in available() if not t.startswith("_"))
 EXPECTED = [(t, e) for t in ROWS for e in row(t).get("expect", [])]

@@ -10,10 +10,12 @@ import msgspec
 import pytest
 
 from atlas.interpret import derive
-from pipeline import query, shelf, sources
+from pipeline.ask import query
 from pipeline.cli import main
-from pipeline.refresh import Options, gather, publish, tabulate
-from pipeline.snapshot import Published
+from pipeline.refresh.steps import Options, gather, publish, tabulate
+from pipeline.sources import disk
+from pipeline.store import shelf
+from pipeline.store.snapshot import Published
 
 KIB, GIB = 1024, 1024**3
 
@@ -102,7 +104,7 @@ def test_a_second_refresh_publishes_nothing(catalogue_home: Path) -> None:
 
 def test_the_catalogue_dates_its_snapshot(catalogue_home: Path) -> None:
     """A catalogue snapshot has the catalogue's date, not the clock's."""
-    from pipeline import catalogue
+    from pipeline.sources import catalogue
 
     assert shelf.locate(catalogue_home)[0].id == catalogue.dated().isoformat()
 
@@ -111,7 +113,7 @@ def test_a_folder_of_configs_equals_inspect_row_for_row(shared: Path, tmp_path: 
     """One outcome per file, and every column of every model is what inspect says."""
     folder = shared / "hub" / "configs"
     without_guide(Options(tmp_path, str(folder), dt.date(2026, 11, 29)))
-    files = dict(sources.configs(folder))
+    files = dict(disk.configs(folder))
     rows = {
         str(r["repo_id"]): r
         for r in ask(tmp_path, "SELECT f.* FROM fingerprints f JOIN models USING (repo_id) WHERE source = 'configs'")

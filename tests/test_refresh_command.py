@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from hub_server import HubServer, Population, Repo
 
-from pipeline import render
 from pipeline.cli import main
+from pipeline.guide import render
 
 HOSTILE = {"model_type": "\x1b[2J\u202e" + "|<b>" * 20, "architectures": ["A"], "hidden_size": 64}
 

@@ -13,10 +13,10 @@ import msgspec
 import pytest
 from markdown_it import MarkdownIt
 
-from pipeline import page, prose, render
-from pipeline.bind import Cell
-from pipeline.blocks import Links
 from pipeline.errors import Invalid
+from pipeline.guide import page, prose, render
+from pipeline.guide.bind import Cell
+from pipeline.guide.blocks import Links
 
 LLAMA = {
     "model_type": "llama",

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atlas.interpret import derive
-from pipeline import catalogue
-from pipeline.refresh import Options, gather, publish, refresh, tabulate
+from pipeline.refresh.steps import Options, gather, publish, refresh, tabulate
+from pipeline.sources import catalogue
 from schemas.fields import FINGERPRINT, Field
 
 CONFIGS = [json.loads(e.raw) for e in catalogue.load()]

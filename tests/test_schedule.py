@@ -30,8 +30,8 @@ def test_options_become_parameters_with_absolute_paths(tmp_path: Path, monkeypat
 
 def test_every_parameter_is_the_flows_and_every_option_refreshs() -> None:
     """The flow takes what `schedule` stores, and its options are those of `refresh` that make sense every day."""
-    from pipeline import flows
     from pipeline.commands import refresh, schedule
+    from pipeline.scheduled import flows
 
     stored = parameters("hub", "text-generation", None, None, None, None, None, Path())
     assert set(stored) <= set(inspect.signature(flows.refresh.fn).parameters)
@@ -42,7 +42,7 @@ def test_every_parameter_is_the_flows_and_every_option_refreshs() -> None:
 
 def test_a_deployment_runs_once_at_a_time_and_cancels_the_second() -> None:
     """The cron and zone asked for, one run at a time, a colliding one cancelled, loaded by its module's name."""
-    from pipeline import schedule
+    from pipeline.scheduled import schedule
 
     made = schedule.deployment("0 6 * * *", "Europe/Berlin", {"source": "hub"})
     (when,) = made.schedules or []
@@ -52,7 +52,7 @@ def test_a_deployment_runs_once_at_a_time_and_cancels_the_second() -> None:
     )
     assert made.concurrency_limit == 1
     assert str(getattr(made.concurrency_options, "collision_strategy", None)).endswith("CANCEL_NEW")
-    assert (made.entrypoint, made.parameters) == ("pipeline.flows.refresh", {"source": "hub"})
+    assert (made.entrypoint, made.parameters) == ("pipeline.scheduled.flows.refresh", {"source": "hub"})
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_a_port_that_is_taken_is_said() -> None:
     """Another server on the port: a sentence, and nothing is started."""
     import socket
 
-    from pipeline import schedule
     from pipeline.errors import AtlasError
+    from pipeline.scheduled import schedule
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         start = schedule._started(taken.getsockname()[1])
@@ -94,7 +94,7 @@ def yaml() -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["daily", "again", "pages"])
 def test_the_deployments_of_prefect_yaml_fit_the_flows(name: str) -> None:
     """Each names a flow that exists, parameters it takes, a limit of one with cancelling, and telemetry off."""
-    from pipeline import flows
+    from pipeline.scheduled import flows
 
     one = yaml()[name]
     module, _, attribute = one["entrypoint"].rpartition(".")
@@ -109,7 +109,7 @@ def test_the_deployments_of_prefect_yaml_fit_the_flows(name: str) -> None:
 
 def test_a_wrong_endpoint_is_refused_before_it_is_stored() -> None:
     """The deployment of an endpoint with a password is never made."""
-    from pipeline import schedule
+    from pipeline.scheduled import schedule
 
     with pytest.raises(Usage, match="password"):
         schedule.deployment("0 6 * * *", "UTC", {"endpoint": "https://me:secret@hub.example"})

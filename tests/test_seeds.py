@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import atlas
-from atlas.fingerprint import Fingerprint
+from atlas.numbers.fingerprint import Fingerprint
 
 KIB, GIB = 1024, 1024**3
 LLAMA: dict[str, Any] = {

@@ -14,9 +14,9 @@ import hand_made
 import polars as pl
 import pytest
 
-from pipeline import shelf, snapshot
 from pipeline.cli import main
 from pipeline.errors import NotFound, Usage
+from pipeline.store import shelf, snapshot
 
 ROOT = Path(__file__).parents[1]
 FIRST, SECOND = "2026-11-29", "2026-11-30"

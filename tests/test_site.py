@@ -8,8 +8,8 @@ from pathlib import Path, PurePosixPath
 import guide
 import pytest
 
-from pipeline import site
 from pipeline.errors import Invalid
+from pipeline.guide import site
 
 
 def files() -> dict[str, str]:

@@ -18,8 +18,9 @@ import hand_made
 import polars as pl
 import pytest
 
-from pipeline import build, durable, shelf, snapshot
+from pipeline import durable
 from pipeline.errors import AtlasError, Busy, Corrupt, Invalid, NotFound, Usage
+from pipeline.store import build, shelf, snapshot
 
 DAY = hand_made.DAY
 TESTS = Path(__file__).parent

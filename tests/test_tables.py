@@ -8,8 +8,8 @@ import hand_made
 import polars as pl
 import pytest
 
-from pipeline.digest import as_stored
-from pipeline.validate import column_failures
+from pipeline.store.digest import as_stored
+from pipeline.store.validate import column_failures
 from schemas.registry import TABLES, Table
 from schemas.tables import POLARS, checks, ddl, polars_schema
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from atlas.checkpoint.totals import as_stated, check_total, disagreement, in_name
 from atlas.interpret import Derived, derive
-from atlas.totals import as_stated, check_total, disagreement, in_name
 
 DEEPSEEK = {
     "architectures": ["DeepseekV3ForCausalLM"],

@@ -13,9 +13,9 @@ from shrunk import checkpoints, folder, write
 
 from atlas.interpret import derive
 from pipeline.cli import main
-from pipeline.headers import Headers, local
-from pipeline.refresh import Options, gather, tabulate, with_headers
-from pipeline.verification import check_row, disagreements, total_row, verified, verify
+from pipeline.refresh.steps import Options, gather, tabulate, with_headers
+from pipeline.sources.headers import Headers, local
+from pipeline.verify.verification import check_row, disagreements, total_row, verified, verify
 from schemas.registry import CHECKS, DISAGREEMENTS
 from schemas.vocabulary import Check
 

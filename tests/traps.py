@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from atlas.fingerprint import LayerRow
 from atlas.interpret import Derived
-from atlas.tabulate import layers_expanded
+from atlas.numbers.fingerprint import LayerRow
+from atlas.numbers.tabulate import layers_expanded
 
 Trap = dict[str, Any]
 KINDS = {"full": "full_attention", "sliding": "sliding_attention", "chunked": "chunked_attention"}
@@ -79,7 +79,7 @@ def owning(*kinds: str) -> Callable[[Derived, list[LayerRow], Any], int]:
 
 def widths(derived: Derived, rows: list[LayerRow], want: Any) -> Any:
     """Width of the dense feed-forward: one, or one per layer."""
-    from atlas.structure import Feeding
+    from atlas.numbers.structure import Feeding
 
     assert derived.model is not None
     per_layer = [

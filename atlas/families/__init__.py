@@ -17,8 +17,8 @@ from typing import Any
 
 import msgspec
 
-from atlas.correct import Correction
-from atlas.fingerprint import Evidence
+from atlas.numbers.fingerprint import Evidence
+from atlas.reading.correct import Correction
 from atlas.refusal import Refused, shown
 from schemas.vocabulary import Origin, RefusalKind
 
@@ -80,7 +80,9 @@ class Family(msgspec.Struct, frozen=True, eq=False):
     facts: Mapping[str, Any] = {}
     outer: Mapping[str, Any] = {}
     classes: Mapping[str, str] = {}
-    names: Mapping[str, str | list[str]] = {}  # how checkpoints call the tensors: see _names.toml and atlas/naming.py
+    names: Mapping[
+        str, str | list[str]
+    ] = {}  # how checkpoints call the tensors: see _names.toml, atlas/checkpoint/naming.py
     irrelevant: frozenset[str] = frozenset()
     text: Wrapped | None = None
     beside: frozenset[str] = frozenset()  # keys of the wrapper that are read or say nothing, where there is a wrapper

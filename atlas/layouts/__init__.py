@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from atlas.config import Config
 from atlas.layouts import (
     bailing,
     blocks,
@@ -25,6 +24,7 @@ from atlas.layouts import (
     zamba,
 )
 from atlas.layouts.common import Words
+from atlas.reading.config import Config
 
 Layout = Callable[[Config], Words]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from atlas.config import Config
 from atlas.layouts.common import Words
 from atlas.layouts.latent import mlp_types
+from atlas.reading.config import Config
 from atlas.refusal import not_derivable
 
 

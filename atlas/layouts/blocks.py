@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from atlas.config import Config, finite, mapping
 from atlas.layouts.common import Words, n_layers
+from atlas.reading.config import Config, finite, mapping
 from atlas.refusal import bad_value, contradiction, not_derivable
 
 WIDTH_UNIT = 256

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from atlas.config import Config
 from atlas.layouts.common import Words, among, entries, n_layers
 from atlas.layouts.latent import flags, mlp_types
+from atlas.reading.config import Config
 from atlas.refusal import bad_value, contradiction
 
 MOST_HEADS = 100_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from atlas.config import Config
+from atlas.reading.config import Config
 from atlas.refusal import bad_value, contradiction
 
 Words = tuple[str, ...]

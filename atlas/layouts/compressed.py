@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from atlas.config import Config, mapping
 from atlas.layouts.common import Words, among, entries, n_layers
+from atlas.reading.config import Config, mapping
 from atlas.refusal import contradiction
 
 RATIOS = {0: "sliding_attention", 4: "compressed_sparse_attention", 128: "heavily_compressed_attention"}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from atlas.config import Config
 from atlas.layouts.common import Words, entries, n_layers
+from atlas.reading.config import Config
 from atlas.refusal import bad_value, contradiction
 
 MOST_EXPERTS = 100_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from atlas.config import Config
 from atlas.layouts.common import MAX_LAYERS, Words, entries, listed, n_layers
+from atlas.reading.config import Config
 from atlas.refusal import contradiction
 
 KINDS = ("hybrid", "hybrid_sliding")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from atlas.config import Config
 from atlas.layouts.common import Words, among, entries, listed, n_layers
+from atlas.reading.config import Config
 from atlas.refusal import bad_value, contradiction, not_derivable
 
 

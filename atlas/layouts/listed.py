@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from atlas.config import Config
 from atlas.layouts.common import Words, listed, n_layers
 from atlas.layouts.experts import dense_first
+from atlas.reading.config import Config
 from atlas.refusal import bad_value, contradiction
 
 

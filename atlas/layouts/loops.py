@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from atlas.config import Config
 from atlas.layouts.common import MAX_LAYERS, Words, n_layers
 from atlas.layouts.listed import cycle
+from atlas.reading.config import Config
 from atlas.refusal import bad_value, contradiction, not_derivable
 
 

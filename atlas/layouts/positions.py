@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from atlas.config import Config
 from atlas.layouts.common import Words, listed, n_layers, same
 from atlas.layouts.windows import every_nth_full, window_everywhere
+from atlas.reading.config import Config
 from atlas.refusal import bad_value, contradiction, not_derivable
 
 

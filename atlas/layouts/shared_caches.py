@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from atlas.config import MAX_COUNT, Config, mapping
 from atlas.layouts.common import Words, entries, listed, n_layers
 from atlas.layouts.windows import every_nth_full
+from atlas.reading.config import MAX_COUNT, Config, mapping
 from atlas.refusal import bad_value, contradiction
 
 MOST_DIGITS = 6

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from atlas.answers import DERIVED
-from atlas.config import Config
 from atlas.families import Family
-from atlas.fingerprint import Evidence
 from atlas.layouts.common import Words, n_layers
+from atlas.numbers.fingerprint import Evidence
 from atlas.parse import Raw
+from atlas.reading.answers import DERIVED
+from atlas.reading.config import Config
 from atlas.refusal import Refused, bad_value, not_derivable
 from schemas.vocabulary import RefusalKind
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from atlas.config import Config
 from atlas.layouts.common import Words, every_nth, listed, n_layers
+from atlas.reading.config import Config
 from atlas.refusal import bad_value, contradiction
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from atlas.config import Config
 from atlas.layouts.common import Words, among, entries, n_layers
+from atlas.reading.config import Config
 from atlas.refusal import contradiction
 
 NAMES = {"mamba": "linear_attention", "linear_attention": "linear_attention", "hybrid": "hybrid"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from atlas.config import Config, View
+from atlas.numbers.structure import Part
 from atlas.parts import (
     altup,
     attention,
@@ -45,7 +45,7 @@ from atlas.parts import (
     zamba,
     zero_experts,
 )
-from atlas.structure import Part
+from atlas.reading.config import Config, View
 
 Reader = Callable[[View], Part]
 EndsReader = Callable[[Config], tuple[tuple[Part, ...], str | None]]

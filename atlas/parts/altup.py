@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from atlas.config import Config, View
+from atlas.numbers.structure import Part, Tensor, part
 from atlas.parts.gemma import per_layer_ends
-from atlas.structure import Part, Tensor, part
+from atlas.reading.config import Config, View
 from schemas.vocabulary import Component, Role
 
 OTHER, N = Component.OTHER, Component.NORM

@@ -10,10 +10,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.config import View
 from atlas.families import Spec
+from atlas.numbers.structure import Mixing, Part, Read, State, Tensor, part
+from atlas.reading.config import View
 from atlas.refusal import bad_value, contradiction
-from atlas.structure import Mixing, Part, Read, State, Tensor, part
 from schemas.vocabulary import AttentionKind, Component, Mixer, Role
 
 A = Component.ATTENTION

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from atlas.config import View
+from atlas.numbers.structure import Feeding, Part, Tensor, part
 from atlas.parts.attention import Gqa, gqa, head_dim
 from atlas.parts.ffn import Mlp, activation, mlp
+from atlas.reading.config import View
 from atlas.refusal import contradiction
-from atlas.structure import Feeding, Part, Tensor, part
 from schemas.vocabulary import Component, Ffn
 
 

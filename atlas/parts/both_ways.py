@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.config import View
+from atlas.numbers.structure import Mixing, Part, State, Tensor, part
 from atlas.parts.attention import read_alike, read_gqa
 from atlas.parts.extras import again, extended, vector
-from atlas.structure import Mixing, Part, State, Tensor, part
+from atlas.reading.config import View
 from schemas.vocabulary import Component, Mixer, Role
 
 A = Component.ATTENTION

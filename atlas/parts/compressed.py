@@ -11,10 +11,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.config import Config, View
+from atlas.numbers.structure import Mixing, Part, Read, State, Tensor, part
 from atlas.parts.sparse import INDEX_WIDTH, Indexer, read_indexer
+from atlas.reading.config import Config, View
 from atlas.refusal import contradiction
-from atlas.structure import Mixing, Part, Read, State, Tensor, part
 from schemas.vocabulary import AttentionKind, Component, Mixer, Role
 
 A = Component.ATTENTION

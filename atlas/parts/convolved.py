@@ -6,12 +6,12 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.config import View
+from atlas.numbers.structure import Feeding, Part, Read, State, Tensor, part
 from atlas.parts.attention import Gqa, gqa, kv_heads, rotary_dim
 from atlas.parts.extras import vector
 from atlas.parts.ffn import activation, matrices
+from atlas.reading.config import View
 from atlas.refusal import bad_value, contradiction
-from atlas.structure import Feeding, Part, Read, State, Tensor, part
 from schemas.vocabulary import Component, Ffn
 
 A, R, X = Component.ATTENTION, Component.ROUTER, Component.OTHER

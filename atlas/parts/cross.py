@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from atlas.config import View
+from atlas.numbers.structure import Mixing, Part, State, Tensor, part
 from atlas.parts.attention import Gqa, head_dim, kind_of, kv_heads, read_gqa
-from atlas.structure import Mixing, Part, State, Tensor, part
+from atlas.reading.config import View
 from schemas.vocabulary import Component, Mixer, Role
 
 A = Component.ATTENTION

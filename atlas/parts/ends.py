@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.config import Config
+from atlas.numbers.structure import Part, Tensor, part
+from atlas.reading.config import Config
 from atlas.refusal import Refused, not_derivable, shown
-from atlas.structure import Part, Tensor, part
 from schemas.vocabulary import Component, NormClass, RefusalKind, Role
 
 HEADS = {

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from atlas.config import Config
+from atlas.numbers.structure import Part, Tensor
 from atlas.parts.ends import head_of, kept, labels_of, norm, tied
 from atlas.parts.extras import vector
+from atlas.reading.config import Config
 from atlas.refusal import Refused, not_derivable, shown
-from atlas.structure import Part, Tensor
 from schemas.vocabulary import Component, RefusalKind, Role
 
 Made = tuple[tuple[Part, ...], str | None]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from atlas.config import Config
+from atlas.numbers.structure import Part, Tensor
 from atlas.parts.ends import decoder, head_of, kept, labels_of, norm
+from atlas.reading.config import Config
 from atlas.refusal import Refused, contradiction, not_derivable, shown
-from atlas.structure import Part, Tensor
 from schemas.vocabulary import Component, RefusalKind, Role
 
 Made = tuple[tuple[Part, ...], str | None]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from atlas.config import Config
 from atlas.layouts.stacks import by_class, encoder_reader
+from atlas.numbers.structure import Part, Tensor
 from atlas.parts.ends import kept, norm, tied
 from atlas.parts.ends_more import Made, known_head
 from atlas.parts.extras import vector
+from atlas.reading.config import Config
 from atlas.refusal import bad_value, not_derivable
-from atlas.structure import Part, Tensor
 from schemas.vocabulary import Component, Role
 
 E, U, X = Component.EMBEDDING, Component.UNEMBEDDING, Component.OTHER

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
-from atlas.config import View
+from atlas.numbers.structure import Feeding, Mixing, Part, Tensor, part
 from atlas.parts.attention import read_alike
 from atlas.parts.ends import norm
 from atlas.parts.ffn import activation, read_mlp, read_moe, shared_width
+from atlas.reading.config import View
 from atlas.refusal import bad_value, contradiction, not_derivable
-from atlas.structure import Feeding, Mixing, Part, Tensor, part
 from schemas.vocabulary import Component, Ffn, Role
 
 A, F, N, X = Component.ATTENTION, Component.FFN_DENSE, Component.NORM, Component.OTHER

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.config import View
+from atlas.numbers.structure import Feeding, Part, Tensor, part
+from atlas.reading.config import View
 from atlas.refusal import contradiction
-from atlas.structure import Feeding, Part, Tensor, part
 from schemas.vocabulary import Component, Ffn, Role
 
 

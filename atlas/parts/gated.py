@@ -8,11 +8,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.config import View
+from atlas.numbers.structure import Mixing, Part, Read, State, Tensor, part
 from atlas.parts.attention import Gqa, gqa, head_dim, kv_heads, rotary_dim
 from atlas.parts.gemma import rotated
 from atlas.parts.sparse import INDEX_WIDTH
-from atlas.structure import Mixing, Part, Read, State, Tensor, part
+from atlas.reading.config import View
 from schemas.vocabulary import Component, Mixer, Role
 
 A = Component.ATTENTION

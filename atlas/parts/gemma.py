@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from atlas.config import Config, View, mapping
+from atlas.numbers.structure import Part, Tensor, part
 from atlas.parts.attention import Gqa, gqa
 from atlas.parts.ends import decoder, norm
 from atlas.parts.ffn import Mlp, Moe, activation, mlp, moe
+from atlas.reading.config import Config, View, mapping
 from atlas.refusal import bad_value
-from atlas.structure import Part, Tensor, part
 from schemas.vocabulary import Component, Role
 
 E, N, R = Component.EMBEDDING, Component.NORM, Component.ROUTER

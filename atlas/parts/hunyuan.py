@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from atlas.config import View
 from atlas.layouts.common import entries
+from atlas.numbers.structure import Part
 from atlas.parts.blocks import number_of
 from atlas.parts.ffn import Moe, activation, moe
+from atlas.reading.config import View
 from atlas.refusal import not_derivable
-from atlas.structure import Part
 
 
 def read_experts(v: View) -> Part:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from atlas.config import Config, View
+from atlas.numbers.structure import Part, Tensor, part
 from atlas.parts.ends import decoder
 from atlas.parts.ffn import read_moe
-from atlas.structure import Part, Tensor, part
+from atlas.reading.config import Config, View
 from schemas.vocabulary import Component, Role
 
 OTHER = Component.OTHER

@@ -12,12 +12,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.config import Config, View
+from atlas.numbers.structure import Part, Read, State, Tensor, part
 from atlas.parts.attention import Gqa, gqa
 from atlas.parts.ends import decoder
 from atlas.parts.ffn import Moe, activation, moe
 from atlas.parts.recurrent import FP32
-from atlas.structure import Part, Read, State, Tensor, part
+from atlas.reading.config import Config, View
 from schemas.vocabulary import Component, Role
 
 A, E, N = Component.ATTENTION, Component.EMBEDDING, Component.NORM

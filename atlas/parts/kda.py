@@ -8,9 +8,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.config import View
+from atlas.numbers.structure import Mixing, Part, Tensor, part
 from atlas.parts.recurrent import reads, states
-from atlas.structure import Mixing, Part, Tensor, part
+from atlas.reading.config import View
 from schemas.vocabulary import Component, Mixer, Role
 
 R = Component.RECURRENT

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from atlas.config import Config, View
+from atlas.numbers.structure import Part, Tensor, part
 from atlas.parts import mla
 from atlas.parts.ends import decoder
 from atlas.parts.extras import extended, vector
 from atlas.parts.ffn import read_moe
 from atlas.parts.kda import Kda, kda
 from atlas.parts.latent_more import More, more
+from atlas.reading.config import Config, View
 from atlas.refusal import not_derivable
-from atlas.structure import Part, Tensor, part
 from schemas.vocabulary import Component
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.config import View
+from atlas.numbers.structure import Mixing, Part, Read, State, Tensor, part
 from atlas.parts import mla
 from atlas.parts.sparse import Dsa, dsa, read_indexer
-from atlas.structure import Mixing, Part, Read, State, Tensor, part
+from atlas.reading.config import View
 from schemas.vocabulary import Component, Mixer, Role
 
 A = Component.ATTENTION

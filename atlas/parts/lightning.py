@@ -8,10 +8,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.config import View
+from atlas.numbers.structure import Mixing, Part, State, Tensor, part
 from atlas.parts.attention import head_dim
 from atlas.parts.recurrent import reads
-from atlas.structure import Mixing, Part, State, Tensor, part
+from atlas.reading.config import View
 from schemas.vocabulary import Component, Mixer, Role
 
 R = Component.RECURRENT

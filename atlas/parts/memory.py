@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.config import View
+from atlas.numbers.structure import Mixing, Part, State, Tensor, part
 from atlas.parts.attention import Gqa, gqa
 from atlas.parts.extras import vector
 from atlas.parts.recurrent import reads
+from atlas.reading.config import View
 from atlas.refusal import contradiction
-from atlas.structure import Mixing, Part, State, Tensor, part
 from schemas.vocabulary import Component, Mixer, Role
 
 R, E = Component.RECURRENT, Component.EXPERTS_ROUTED

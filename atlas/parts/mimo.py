@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from atlas.config import View
+from atlas.numbers.structure import Part
 from atlas.parts.attention import Gqa, gqa, rotary_dim
-from atlas.structure import Part
+from atlas.reading.config import View
 
 
 def read_window(v: View) -> Part:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from atlas.config import Config, View
+from atlas.numbers.structure import Mixing, Part, Read, State, Tensor, part
 from atlas.parts import mla
 from atlas.parts.ends import decoder, kept
 from atlas.parts.sparse import INDEX_WIDTH, Indexer, read_indexer
-from atlas.structure import Mixing, Part, Read, State, Tensor, part
+from atlas.reading.config import Config, View
 from schemas.vocabulary import Component, Mixer, Role
 
 A = Component.ATTENTION

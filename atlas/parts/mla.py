@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.config import View
-from atlas.structure import Mixing, Part, Read, State, Tensor, part
+from atlas.numbers.structure import Mixing, Part, Read, State, Tensor, part
+from atlas.reading.config import View
 from schemas.vocabulary import AttentionKind, Component, Mixer, Role
 
 A = Component.ATTENTION

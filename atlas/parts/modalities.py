@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from atlas.config import View
 from atlas.layouts.common import entries
+from atlas.numbers.structure import Part, Tensor, part
 from atlas.parts.ffn import Moe, activation, moe
+from atlas.reading.config import View
 from atlas.refusal import bad_value, not_derivable
-from atlas.structure import Part, Tensor, part
 
 APART = ("mlp.gate.", "mlp.experts.")
 

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.config import Config
+from atlas.numbers.structure import Layer, Part, Run, Tensor, layer, part
+from atlas.reading.config import Config
 from atlas.refusal import bad_value
-from atlas.structure import Layer, Part, Run, Tensor, layer, part
 from schemas.vocabulary import Component, Role
 
 MTP = Component.MTP

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from atlas.config import Config
+from atlas.reading.config import Config
 
 Names = tuple[tuple[str, ...], tuple[str, ...]]
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.config import View
+from atlas.numbers.structure import Mixing, Part, Read, State, Tensor, part
+from atlas.reading.config import View
 from atlas.refusal import contradiction
-from atlas.structure import Mixing, Part, Read, State, Tensor, part
 from schemas.vocabulary import Component, Mixer, Role
 
 R = Component.RECURRENT

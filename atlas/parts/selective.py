@@ -10,10 +10,10 @@ from functools import lru_cache
 from math import ceil
 from typing import NamedTuple
 
-from atlas.config import View
+from atlas.numbers.structure import Feeding, Mixing, Part, State, Tensor, part
 from atlas.parts.recurrent import FP32, reads, states
+from atlas.reading.config import View
 from atlas.refusal import contradiction
-from atlas.structure import Feeding, Mixing, Part, State, Tensor, part
 from schemas.vocabulary import Component, Ffn, Mixer, Role
 
 R = Component.RECURRENT

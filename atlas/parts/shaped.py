@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from atlas.config import View
+from atlas.numbers.structure import Feeding, Part, part
 from atlas.parts.attention import Gqa, gqa, head_dim
 from atlas.parts.ffn import Mlp, Moe, activation, matrices, mlp, moe
 from atlas.parts.mla import read_mla
+from atlas.reading.config import View
 from atlas.refusal import contradiction
-from atlas.structure import Feeding, Part, part
 from schemas.vocabulary import Component, Ffn
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.config import View
+from atlas.numbers.structure import Mixing, Part, Read, State, Tensor, part
 from atlas.parts import mla
+from atlas.reading.config import View
 from atlas.refusal import not_derivable
-from atlas.structure import Mixing, Part, Read, State, Tensor, part
 from schemas.vocabulary import AttentionKind, Component, Mixer, Role
 
 A = Component.ATTENTION

@@ -6,11 +6,11 @@ is refused.
 
 from __future__ import annotations
 
-from atlas.config import View, finite
+from atlas.numbers.structure import Part
 from atlas.parts.attention import Gqa, gqa, head_dim, kv_heads, rotary_dim
 from atlas.parts.ffn import Mlp, activation, mlp
+from atlas.reading.config import View, finite
 from atlas.refusal import bad_value, contradiction, not_derivable
-from atlas.structure import Part
 
 
 def read_qwen(v: View) -> Part:

@@ -12,12 +12,12 @@ from functools import lru_cache
 from math import ceil
 from typing import NamedTuple
 
-from atlas.config import View
+from atlas.numbers.structure import Feeding, Mixing, Part, Read, State, Tensor, part
 from atlas.parts.attention import kind_of
 from atlas.parts.ffn import activation
 from atlas.parts.recurrent import reads, states
+from atlas.reading.config import View
 from atlas.refusal import contradiction
-from atlas.structure import Feeding, Mixing, Part, Read, State, Tensor, part
 from schemas.vocabulary import Component, Ffn, Mixer, Role
 
 A, F, N = Component.ATTENTION, Component.FFN_DENSE, Component.NORM

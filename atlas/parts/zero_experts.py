@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from atlas.config import View
+from atlas.numbers.structure import Part, Tensor, part
 from atlas.parts.ffn import Moe, activation, moe
-from atlas.structure import Part, Tensor, part
+from atlas.reading.config import View
 from schemas.vocabulary import Component, Role
 
 

@@ -29,17 +29,17 @@ def run(
     A word that is an existing path is a local config or checkpoint folder; any other is a model of the snapshot. A
     refused model ends the command with exit code 3.
     """
-    from pipeline import comparison
-    from pipeline.screen import write
-    from pipeline.widths import context_of, width_of
+    from pipeline.sheets import compare
+    from pipeline.sheets.screen import write
+    from pipeline.sheets.widths import context_of, width_of
 
-    found = comparison.compare(home, snapshot, models, context_of(at), dtype, width_of(dtype))
+    found = compare.compare(home, snapshot, models, context_of(at), dtype, width_of(dtype))
     if json:
-        from pipeline.inspection import encoded
+        from pipeline.sheets.inspect import encoded
 
-        typer.echo(encoded(comparison.as_object(found)))
+        typer.echo(encoded(compare.as_object(found)))
     elif form == "md":
-        for line in comparison.as_markdown(found):
+        for line in compare.as_markdown(found):
             typer.echo(line)
     else:
-        write(comparison.table(found))
+        write(compare.table(found))

@@ -21,15 +21,16 @@ def run(
     The same config with other values: our rules changed. Another config: the Hub's repository did. Counts that move
     daily, such as downloads, are not compared. Lists are cut at ten names; --json has all.
     """
-    from pipeline import diff, difference
+    from pipeline.sheets import changes
+    from pipeline.store import diff
 
     found = diff.diff(home, before, after)
     if json:
         import msgspec
 
-        from pipeline.inspection import encoded
+        from pipeline.sheets.inspect import encoded
 
         typer.echo(encoded(msgspec.to_builtins(found)))
         return
-    for line in difference.lines(found):
+    for line in changes.lines(found):
         typer.echo(line)

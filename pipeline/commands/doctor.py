@@ -10,7 +10,7 @@ import typer
 from pipeline.options import Endpoint, Home, Json
 
 if TYPE_CHECKING:
-    from pipeline.doctor import Finding
+    from pipeline.sheets.doctor import Finding
 
 WIDTH = 80
 MARGIN = 18
@@ -23,13 +23,14 @@ def run(json: Json = False, endpoint: Endpoint = None, home: Home = Path()) -> N
     Exit code 0 where everything works, 4 where the Hub does not (everything else may), 6 where a snapshot is damaged, 1
     where the home cannot be written.
     """
-    from pipeline import doctor, login
+    from pipeline.hub import login
+    from pipeline.sheets import doctor
 
     health = doctor.examine(home, endpoint, login.token())
     if json:
         import msgspec
 
-        from pipeline.inspection import encoded
+        from pipeline.sheets.inspect import encoded
 
         typer.echo(encoded(msgspec.to_builtins(health) | {"usable": health.usable}))
     else:

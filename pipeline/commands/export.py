@@ -10,14 +10,14 @@ import typer
 from pipeline.options import Endpoint, Home, Json, Snapshot
 
 if TYPE_CHECKING:
-    from pipeline.export import Exported
+    from pipeline.export.parquet import Exported
 
 To = Annotated[Path | None, typer.Option("--to", help="The folder to write.", show_default="exports/ under the home")]
 
 
 def parquet(*, to: To = None, json: Json = False, snapshot: Snapshot = None, home: Home = Path()) -> None:
     """Write one Parquet file per table, and one of the view fingerprints."""
-    from pipeline import export
+    from pipeline.export import parquet as export
 
     _print(export.parquet(home, snapshot, to), json)
 
@@ -38,12 +38,13 @@ def hf(
 
     The token for --upload comes from HF_TOKEN or the huggingface_hub login.
     """
-    from pipeline import export, login
+    from pipeline.export import parquet as export
+    from pipeline.hub import login
 
     made = export.dataset(home, snapshot, to)
     address = None
     if upload is not None:
-        from pipeline.upload import upload as put
+        from pipeline.export.upload import upload as put
 
         address = put(made.folder, upload, f"Snapshot {made.entry.id}", endpoint, login.token())
     _print(made, json, address)
@@ -51,7 +52,7 @@ def hf(
 
 def _print(made: Exported, as_json: bool, address: str | None = None) -> None:
     if as_json:
-        from pipeline.inspection import encoded
+        from pipeline.sheets.inspect import encoded
 
         told = {"snapshot": made.entry.id, "folder": str(made.folder), "rows": made.rows, "commit": address}
         typer.echo(encoded(told))

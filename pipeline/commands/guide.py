@@ -10,7 +10,7 @@ import typer
 from pipeline.options import Home, Snapshot
 
 if TYPE_CHECKING:
-    from pipeline.render import Report
+    from pipeline.guide.render import Report
 
 Trace = Annotated[
     bool,
@@ -22,8 +22,9 @@ Trace = Annotated[
 
 def build(*, snapshot: Snapshot = None, home: Home = Path()) -> None:
     """Build every page; those that cannot be built keep their last version and end the command with exit code 3."""
-    from pipeline import render, shelf
     from pipeline.errors import Invalid
+    from pipeline.guide import render
+    from pipeline.store import shelf
 
     entry, path = shelf.locate(home, snapshot)
     report = render.build(home, path)
@@ -36,8 +37,9 @@ def build(*, snapshot: Snapshot = None, home: Home = Path()) -> None:
 
 def check(*, trace: Trace = False, snapshot: Snapshot = None, home: Home = Path()) -> None:
     """Rebuild in memory and compare byte for byte; exit code 3 where the guide is stale."""
-    from pipeline import render, shelf
     from pipeline.errors import Invalid
+    from pipeline.guide import render
+    from pipeline.store import shelf
 
     entry, path = shelf.locate(home, snapshot)
     report, differences = render.check(home, path)
@@ -61,8 +63,8 @@ def _print(report: Report) -> None:
 
 def site(*, snapshot: Snapshot = None, home: Home = Path()) -> None:
     """Write the same pages as static HTML to reports/site: no script, light and dark, readable from a disk."""
-    from pipeline import shelf
-    from pipeline import site as html
+    from pipeline.guide import site as html
+    from pipeline.store import shelf
 
     entry, path = shelf.locate(home, snapshot)
     first, report = html.build(home, path)

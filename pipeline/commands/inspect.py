@@ -12,7 +12,7 @@ from pipeline.options import Json
 
 if TYPE_CHECKING:
     from atlas.interpret import Derived
-    from pipeline.sources import Content
+    from pipeline.sources.disk import Content
 
 
 def run(
@@ -38,37 +38,37 @@ def run(
     refusals are lines like any other. With --set, --json gives the what-if, with the original beside it under
     "original".
     """
-    from pipeline import inspection
-    from pipeline.screen import write
+    from pipeline.sheets import inspect
+    from pipeline.sheets.screen import write
 
-    models = inspection.models(path)
+    models = inspect.models(path)
     if jsonl:
         for name, raw in models:
-            _line(inspection.as_object(inspection.derived(raw, name, changes), layers=layers, evidence=evidence))
+            _line(inspect.as_object(inspect.derived(raw, name, changes), layers=layers, evidence=evidence))
         return
-    found = [(name, raw, inspection.derived(raw, name, changes)) for name, raw in models]
-    several = path != "-" and inspection.is_several(Path(path))
+    found = [(name, raw, inspect.derived(raw, name, changes)) for name, raw in models]
+    several = path != "-" and inspect.is_several(Path(path))
     if json:
         objects = [_beside(d, name, raw, changes, layers=layers, evidence=evidence) for name, raw, d in found]
         _line(objects if several else objects[0])
     elif several:
-        write(inspection.summary([d for *_, d in found]))
+        write(inspect.summary([d for *_, d in found]))
     else:
-        write(inspection.sheet_of(*found[0], changes, layers=layers, evidence=evidence))
+        write(inspect.sheet_of(*found[0], changes, layers=layers, evidence=evidence))
     if not several and found[0][2].model is None:
         raise typer.Exit(3)
 
 
 def _beside(d: Derived, name: str, raw: Content, changes: list[str] | None, **which: bool) -> dict[str, Any]:
-    from pipeline import inspection
+    from pipeline.sheets import inspect
 
-    made = inspection.as_object(d, **which)
+    made = inspect.as_object(d, **which)
     if changes:
-        made["original"] = inspection.as_object(inspection.derived(raw, name, None), **which)
+        made["original"] = inspect.as_object(inspect.derived(raw, name, None), **which)
     return made
 
 
 def _line(value: object) -> None:
-    from pipeline.inspection import encoded
+    from pipeline.sheets.inspect import encoded
 
     sys.stdout.write(encoded(value) + "\n")

@@ -13,8 +13,8 @@ from pipeline.options import Author, Endpoint, Home, Json, Task, Top
 from pipeline.text import shorten, terminal
 
 if TYPE_CHECKING:
-    from pipeline.listing import Selection
-    from pipeline.refresh import Report
+    from pipeline.hub.listing import Selection
+    from pipeline.refresh.steps import Report
 
 FEW = 8
 
@@ -46,10 +46,10 @@ def run(
     A refresh that finds what the latest snapshot already says publishes nothing. Interrupted, it goes on where it
     stopped.
     """
-    from pipeline import login
     from pipeline.errors import Usage
-    from pipeline.progress import watching
-    from pipeline.refresh import Options, refresh
+    from pipeline.hub import login
+    from pipeline.refresh.steps import Options, refresh
+    from pipeline.sheets.progress import watching
 
     only_hub = {"--top": top, "--author": author, "--list": names, "--budget": budget, "--headers": headers or None}
     meant = [option for option, value in only_hub.items() if value is not None]
@@ -81,7 +81,7 @@ def _day(text: str | None) -> dt.date | None:
 
 
 def _selection(task: str, top: int | None, author: str | None, names: Path | None) -> Selection:
-    from pipeline.listing import Selection
+    from pipeline.hub.listing import Selection
 
     if names is None:
         return Selection(task, author, top)
@@ -97,7 +97,7 @@ def _selection(task: str, top: int | None, author: str | None, names: Path | Non
 def _print_json(report: Report) -> None:
     import msgspec
 
-    from pipeline.inspection import encoded
+    from pipeline.sheets.inspect import encoded
 
     print(encoded(msgspec.to_builtins(report, enc_hook=str)))
 

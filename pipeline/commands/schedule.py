@@ -38,7 +38,7 @@ def run(
     stored in Prefect as the flow's parameters; the token is not among them: set HF_TOKEN, or log in with
     huggingface_hub. Telemetry is off.
     """
-    from pipeline import schedule
+    from pipeline.scheduled import schedule
 
     _require(source, names)
     made = schedule.deployment(cron, timezone, parameters(source, task, top, author, names, budget, endpoint, home))

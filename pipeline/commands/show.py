@@ -26,13 +26,13 @@ def run(
     Sizes are logical bytes of one sequence; --dtype weighs the cache in another type (states of fixed width stay as
     they are).
     """
-    from pipeline import showing
-    from pipeline.screen import write
-    from pipeline.widths import width_of
+    from pipeline.sheets import show
+    from pipeline.sheets.screen import write
+    from pipeline.sheets.widths import width_of
 
     width = width_of(dtype)
-    shown = showing.find(home, snapshot, model)
+    shown = show.find(home, snapshot, model)
     if json:
-        typer.echo(showing.as_json(shown, layers=layers, evidence=evidence, dtype=dtype, width=width))
+        typer.echo(show.as_json(shown, layers=layers, evidence=evidence, dtype=dtype, width=width))
         return
-    write(showing.sheet_of(shown, layers=layers, evidence=evidence, dtype=dtype, width=width))
+    write(show.sheet_of(shown, layers=layers, evidence=evidence, dtype=dtype, width=width))

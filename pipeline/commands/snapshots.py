@@ -12,7 +12,7 @@ from pipeline.options import Home, Json
 
 def ls(*, json: Json = False, home: Home = Path()) -> None:
     """List the snapshots, oldest first, with what is in them."""
-    from pipeline import shelf
+    from pipeline.store import shelf
 
     index = shelf.read(shelf.folder(home))
     rows = [_row(entry, index) for entry in index.snapshots]
@@ -25,7 +25,7 @@ def ls(*, json: Json = False, home: Home = Path()) -> None:
 
 
 def _row(entry: object, index: object) -> dict[str, object]:
-    from pipeline.shelf import Entry, Index
+    from pipeline.store.shelf import Entry, Index
 
     assert isinstance(entry, Entry) and isinstance(index, Index)  # noqa: S101, PT018 - msgspec is imported only here
     state = "retracted" if entry.id in index.retracted else "latest" if entry.id == index.latest else ""
@@ -44,7 +44,7 @@ def _row(entry: object, index: object) -> dict[str, object]:
 
 
 def _print(rows: list[dict[str, object]], as_json: bool) -> None:
-    from pipeline.formats import FORMATS
+    from pipeline.ask.formats import FORMATS
 
     kinds = {"models": "BIGINT", "configs": "BIGINT", "designs": "BIGINT", "bytes": "BIGINT"}
     shown = [name for name in (rows[0] if rows else ()) if as_json or any(row[name] is not None for row in rows)]
@@ -61,7 +61,7 @@ def verify(
     home: Home = Path(),
 ) -> None:
     """Prove snapshots: every byte and every row as published, the chain unbroken; exit code 6 where one is not."""
-    from pipeline import snapshot as shelf_of
+    from pipeline.store import snapshot as shelf_of
 
     for entry in shelf_of.verify(home, snapshot):
         typer.echo(f"{entry.id}  whole  {entry.models:,} models, {entry.bytes:,} bytes, manifest {entry.manifest[:16]}")
@@ -72,10 +72,11 @@ Date = Annotated[str, typer.Argument(metavar="D", help="The snapshot's date.")]
 
 def rederive(snapshot: Date, *, json: Json = False, home: Home = Path()) -> None:
     """Derive a snapshot's own raw configs again with today's rules, offline, and show what differs; write nothing."""
-    from pipeline import difference, shelf
-    from pipeline import rederive as again
-    from pipeline.crawled import Progress
-    from pipeline.progress import watching
+    from pipeline.hub.records import Progress
+    from pipeline.refresh import rederive as again
+    from pipeline.sheets import changes
+    from pipeline.sheets.progress import watching
+    from pipeline.store import shelf
 
     done, total = 0, shelf.read(shelf.folder(home)).entry(snapshot).configs
     with watching(quiet=json) as watch:
@@ -89,11 +90,11 @@ def rederive(snapshot: Date, *, json: Json = False, home: Home = Path()) -> None
     if json:
         import msgspec
 
-        from pipeline.inspection import encoded
+        from pipeline.sheets.inspect import encoded
 
         typer.echo(encoded(msgspec.to_builtins(found)))
         return
-    for line in difference.rederived(found):
+    for line in changes.rederived(found):
         typer.echo(line)
 
 
@@ -104,7 +105,7 @@ def retract(
     home: Home = Path(),
 ) -> None:
     """Take a snapshot back: it is never `latest` again. Its file stays until `prune`."""
-    from pipeline import shelf
+    from pipeline.store import shelf
 
     index = shelf.retract(home, snapshot, why)
     typer.echo(f"snapshot {snapshot} is retracted; latest is {index.latest or 'none: run atlas refresh'}", err=True)
@@ -112,7 +113,7 @@ def retract(
 
 def prune(*, home: Home = Path()) -> None:
     """Delete the files of retracted snapshots; the index keeps their dates and reasons."""
-    from pipeline import shelf
+    from pipeline.store import shelf
 
     gone = shelf.prune(home)
     for path in gone:

@@ -35,8 +35,8 @@ def run(
         raise typer.BadParameter(
             'a query is wanted, such as "SELECT repo_id, params_total FROM fingerprints"; --examples shows more'
         )
-    from pipeline import query as engine
-    from pipeline import shelf
+    from pipeline.ask import query as engine
+    from pipeline.store import shelf
 
     _, path = shelf.locate(home, snapshot)
     text = sys.stdin.read() if query == "-" else query
@@ -51,7 +51,7 @@ def _to_stdout(data: bytes) -> None:
 
 
 def _show_examples() -> None:
-    from pipeline.examples import EXAMPLES
+    from pipeline.ask.examples import EXAMPLES
 
     for title, text in EXAMPLES.items():
         typer.echo(f"-- {title}{text};\n")

@@ -26,12 +26,12 @@ def run(
     Exit code 0 where all agree, 3 where anything is missing, extra or misshaped (or the config is refused, or an
     index alone cannot decide), 8 where there is no such checkpoint, 4 where the Hub cannot be asked.
     """
-    from pipeline.verification import as_object, verify
+    from pipeline.verify.verification import as_object, verify
     from schemas.vocabulary import Check
 
     found = verify(model, endpoint)
     if json:
-        from pipeline.inspection import encoded
+        from pipeline.sheets.inspect import encoded
 
         sys.stdout.write(encoded(as_object(found)) + "\n")
     else:
@@ -41,9 +41,9 @@ def run(
 
 
 def _print(found: object) -> None:
-    from pipeline.screen import write
-    from pipeline.verdicts import report
-    from pipeline.verification import Verified
+    from pipeline.sheets.screen import write
+    from pipeline.verify.report import report
+    from pipeline.verify.verification import Verified
 
     assert isinstance(found, Verified)  # noqa: S101 - the type is imported late
     write(report(found))

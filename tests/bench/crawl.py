@@ -40,9 +40,9 @@ def hub(repos: int) -> Iterator[str]:
 
 def ours(endpoint: str, folder: Path) -> int:
     """A whole crawl: listing, configs, archive. Returns how many configs it brought."""
-    from pipeline import crawl
-    from pipeline.limits import Limits
-    from pipeline.listing import Selection
+    from pipeline.hub import crawl
+    from pipeline.hub.limits import Limits
+    from pipeline.hub.listing import Selection
 
     with crawl.run(folder, endpoint, Selection(), limits=Limits(workers=WORKERS)) as result:
         return result.summary.outcomes["ok"]
@@ -95,8 +95,8 @@ def rate(way: Callable[[str, Path], int], endpoint: str) -> tuple[float, float]:
 
 def memory(repos: int) -> None:
     """Peak memory of a process that crawls `repos` repositories and reads every record."""
-    from pipeline import crawl
-    from pipeline.listing import Selection
+    from pipeline.hub import crawl
+    from pipeline.hub.listing import Selection
 
     started = time.perf_counter()
     with hub(repos) as endpoint, tempfile.TemporaryDirectory() as folder:

@@ -23,8 +23,10 @@ import polars as pl
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from atlas import derive as interpret
-from pipeline import build, catalogue, query, shelf, snapshot
-from pipeline.derive import Input, tables
+from pipeline.ask import query
+from pipeline.refresh.tables import Input, tables
+from pipeline.sources import catalogue
+from pipeline.store import build, shelf, snapshot
 from schemas.registry import CONTENT
 
 MODELS, CONFIGS = 100_000, 20_000

@@ -1,0 +1,248 @@
+"""Reading a config: a reader that notes where every answer came from.
+
+Absent, null, 0 and false are four different things. An absent key takes the class default of its model_type; a null
+one says "not set" and falls to the rule that derives it; 0 and false are answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from atlas.numbers.fingerprint import Evidence
+from atlas.parse import Raw
+from atlas.reading import correct
+from atlas.reading.answers import DERIVED, EXPLICIT, Answers, PartAnswers
+from atlas.refusal import Unknown, bad_value
+from schemas.vocabulary import Origin
+
+if TYPE_CHECKING:
+    from atlas.families import Family, Spec
+
+MAX_COUNT = 2**31
+"""More than any width, vocabulary or context a real model states."""
+TOKENS = ("_token_id", "_token_ids", "_token_index")
+"""Endings of keys that number tokens of the vocabulary."""
+
+
+class Config:
+    """One config read by the rules of one family. Every answer is noted once, in the order it was asked for."""
+
+    __slots__ = ("outer", "prefix", "raw", "rules", "said", "shared", "source", "values")
+
+    def __init__(self, raw: Raw, rules: Family, outer: Raw | None = None, prefix: str = "") -> None:
+        self.raw = raw
+        self.rules = rules
+        self.outer = raw if outer is None else outer
+        self.prefix = prefix
+        self.source = Answers(raw, rules, prefix)
+        self.values: dict[str, Any] = self.source
+        self.said: dict[str, str] = {}  # what corrections say of the keys they set right
+        self.shared: dict[Any, Any] = {}  # what several parts of this config read alike
+
+    @property
+    def config(self) -> Config:
+        """The config itself; a part's own view of it answers with the whole."""
+        return self
+
+    @property
+    def read(self) -> set[str]:
+        """Keys that somebody asked for."""
+        return self.source.read
+
+    @read.setter
+    def read(self, keys: set[str]) -> None:
+        self.source.read = keys
+
+    @property
+    def noted(self) -> dict[str, Evidence]:
+        """The evidence of every answer, by field."""
+        return self.source.noted
+
+    @noted.setter
+    def noted(self, notes: dict[str, Evidence]) -> None:
+        self.source.noted = notes
+
+    def evidence(self) -> tuple[Evidence, ...]:
+        """Every answer so far, in the order of asking."""
+        found = tuple(self.source.noted.values())
+        return correct.noted(found, self.said, self.prefix) if self.said else found
+
+    def note(self, field: str, value: Any, origin: str, source: str) -> Any:
+        """Record an answer and hand it back."""
+        self.source.noted[field] = Evidence(field, value, origin, source)
+        self.values[field] = value
+        return value
+
+    def derived(self, field: str, value: Any, rule: str) -> Any:
+        """Record a computed answer, with the rule in words."""
+        return self.note(field, value, DERIVED, rule)
+
+    def name(self, field: str) -> str:
+        """The field that answers for `field`: itself, but for a part that has it under another name."""
+        return field
+
+    def top(self, field: str) -> Any:
+        """A value that a wrapper may state beside the language model's own config.
+
+        The wrapper's word goes first, then the language model's, then the default of the wrapper's class. Where the
+        row says so
+        (`lifts`), a true of the language model counts although the wrapper says false.
+        """
+        if self.outer is self.raw or field in self.values:
+            return self.values[field]
+        stated, given = self.outer.get(field), self.raw.get(field)
+        self.read.add(field)
+        if self.rules.lifts and not stated and self.values[field]:
+            return self.values[field]
+        if stated is not None:
+            return self.note(field, stated, EXPLICIT, field)
+        if given is None and field in self.rules.outer:
+            return self.note(
+                field, self.rules.outer[field], Origin.CLASS_DEFAULT.value, "wrapper's class when the key is absent"
+            )
+        return self.values[field]
+
+    def opt(self, field: str) -> Any:
+        """The value, or None where it is null or unknown."""
+        return self.values[field]
+
+    def need(self, field: str) -> Any:
+        """The value; raises `Unknown` naming the keys tried."""
+        value = self.values[field]
+        if value is None:
+            self._refuse(field)
+        return value
+
+    def _refuse(self, field: str) -> None:
+        field = self.name(field)
+        raise Unknown(field, [self.prefix + k for k in self.rules.keys.get(field) or (field,)])
+
+    def count(self, field: str) -> int:
+        """A positive whole number."""
+        value = self.values[field]
+        return (
+            value
+            if type(value) is int and 0 < value <= MAX_COUNT
+            else _count(self.name(field), self.need(field), least=1)
+        )
+
+    def size(self, field: str) -> int:
+        """A whole number, 0 allowed."""
+        return _count(self.name(field), self.need(field), least=0)
+
+    def opt_count(self, field: str) -> int | None:
+        """A positive whole number, or None where it is not set."""
+        value = self.values[field]
+        return None if value is None else _count(self.name(field), value, least=1)
+
+    def flag(self, field: str) -> bool:
+        """True or false."""
+        value = self.values[field]
+        if value is not True and value is not False:
+            raise bad_value(self.name(field), self.need(field), "true or false")
+        return value
+
+    def word(self, field: str) -> str:
+        """A short text."""
+        value = self.values[field]
+        if type(value) is not str or not 0 < len(value) <= 100:
+            raise bad_value(self.name(field), self.need(field), "a short text")
+        return value
+
+    text = word
+
+    def number(self, field: str) -> float | None:
+        """A finite number, or None where it is not set."""
+        value = self.values[field]
+        return None if value is None else finite(self.name(field), value)
+
+    def items(self, field: str) -> list[Any]:
+        """A list."""
+        value = self.need(field)
+        if not isinstance(value, list):
+            raise bad_value(self.name(field), value, "a list")
+        return value  # pyright: ignore[reportUnknownVariableType]
+
+    def unread(self) -> tuple[str, ...]:
+        """Keys nobody asked for, less those reviewed as irrelevant.
+
+        How a new feature is noticed on the day it appears.
+        """
+        rest = self.raw.keys() - self.read - self.rules.irrelevant
+        own = sorted(self.prefix + k for k in rest if self.raw[k] is not None and not k.endswith(TOKENS))
+        return (*own, *self._unread_beside())
+
+    def _unread_beside(self) -> list[str]:
+        """The wrapper's keys that nobody asked for, but for those that repeat what the language model's config says."""
+        if self.outer is self.raw:
+            return []
+        rest = [
+            k for k in self.outer.keys() - self.rules.beside if not k.endswith(TOKENS) and self.outer[k] is not None
+        ]
+        return sorted(k for k in rest if self.outer[k] not in (self.raw.get(k), self.values.get(k)))
+
+
+class View(Config):
+    """A config as one part sees it: some fields stand under other names, some facts hold for this part alone."""
+
+    __slots__ = ("part_word", "root", "spec")
+
+    def __init__(self, config: Config, spec: Spec, word: str) -> None:  # pyright: ignore[reportMissingSuperCall]
+        self.root = config
+        self.spec = spec
+        self.part_word = word
+        self.raw, self.rules, self.outer, self.prefix = config.raw, config.rules, config.outer, config.prefix
+        self.source, self.said, self.shared = config.source, config.said, config.shared
+        self.values = PartAnswers(config.source, spec, word)
+
+    @property
+    def config(self) -> Config:
+        """The config itself, for fields that are no part's own."""
+        return self.root
+
+    def name(self, field: str) -> str:
+        """The field that answers for `field` here."""
+        return self.spec.fields.get(field, field)
+
+    def derived(self, field: str, value: Any, rule: str) -> Any:
+        """Record a computed answer under the name it has here."""
+        return self.root.derived(self.name(field), value, rule)
+
+
+def _count(field: str, value: Any, least: int) -> int:
+    if type(value) is float and value.is_integer() and abs(value) <= MAX_COUNT:
+        value = int(value)
+    if type(value) is not int:
+        raise bad_value(field, value, "a whole number")
+    if not least <= value <= MAX_COUNT:
+        raise bad_value(field, value, f"between {least} and {MAX_COUNT:,}")
+    return value
+
+
+def finite(field: str, value: Any) -> float:
+    """A finite number; raises `Refused`."""
+    if type(value) not in (int, float) or abs(value) > 1e18 or not isfinite(value):
+        raise bad_value(field, value, "a finite number")
+    return float(value)
+
+
+def unsigned(field: str, value: Any) -> float:
+    """A finite number that is not negative; raises `Refused`."""
+    number = finite(field, value)
+    if number < 0:
+        raise bad_value(field, value, "at least 0")
+    return number
+
+
+def whole(field: str, value: Any) -> int:
+    """A positive whole number; raises `Refused`."""
+    return _count(field, value, least=1)
+
+
+def mapping(field: str, value: Any) -> Mapping[str, Any]:
+    """An object of keys and values; raises `Refused`."""
+    if not isinstance(value, dict):
+        raise bad_value(field, value, "an object")
+    return value  # pyright: ignore[reportUnknownVariableType]

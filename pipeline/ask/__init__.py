@@ -1,0 +1,4 @@
+"""A reader's SQL on a snapshot, in a child process with limits, and the formats of its answer.
+
+Names of models are found here too.
+"""

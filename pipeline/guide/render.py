@@ -1,0 +1,186 @@
+"""Builds the guide: pages, charts and sheets, from one snapshot and nothing else, and writes them under the home.
+
+A page that cannot be built says why and keeps its last version; the others are written. The same snapshot gives the
+same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from jinja2 import FileSystemLoader, StrictUndefined
+from jinja2.sandbox import SandboxedEnvironment
+
+from pipeline.durable import write_atomically
+from pipeline.errors import AtlasError
+from pipeline.guide import bind, page, palette, prose, reader
+from pipeline.guide.bind import Trace
+from pipeline.guide.blocks import Links
+from pipeline.guide.drawing import CHARTS, MODELS, Drawing
+from pipeline.guide.page import Page
+from pipeline.guide.reader import Snapshot
+
+GUIDE = Path("reports") / "guide"
+
+
+class Built(NamedTuple):
+    """One page as built: its files by path under the guide, and the trace of every value it prints."""
+
+    slug: str
+    files: dict[str, str]
+    traces: tuple[Trace, ...]
+
+
+class Failed(NamedTuple):
+    """A page that cannot be built from this snapshot, and why."""
+
+    slug: str
+    reason: str
+
+
+class Report(NamedTuple):
+    """What came of a build: pages built, pages that kept their last version, and the files that changed."""
+
+    snapshot: str
+    built: tuple[Built, ...]
+    failed: tuple[Failed, ...]
+    changed: tuple[str, ...] = ()
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Every file of the guide by path, as built; the marks of origins belong to all pages."""
+        marks = {f"{CHARTS}/{name}": text for name, text in palette.origin_marks().items()}
+        return {path: text for b in self.built for path, text in b.files.items()} | marks
+
+
+def build(home: Path, snapshot_path: Path) -> Report:
+    """Build the guide and write what changed under the home. Pages that fail are in the report, not raised.
+
+    Raises:
+        AtlasError: the guide cannot be written.
+    """
+    place = home / GUIDE
+    report = rendered(snapshot_path, kept=_existing(place))
+    changed = tuple(sorted(path for path, text in report.files.items() if _differs(place / path, text)))
+    for path in changed:
+        (place / path).parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(place / path, report.files[path], point="guide.file")
+    removed = _stale(place, report)
+    for path in removed:
+        (place / path).unlink()
+    return report._replace(changed=(*changed, *removed))
+
+
+def check(home: Path, snapshot_path: Path) -> tuple[Report, list[str]]:
+    """Build the guide in memory and compare it with the one under the home, byte for byte: what differs, in words."""
+    place = home / GUIDE
+    report = rendered(snapshot_path, kept=_existing(place))
+    found = [f"{f.slug} cannot be built: {f.reason}" for f in report.failed]
+    for path, text in sorted(report.files.items()):
+        if not (place / path).is_file():
+            found.append(f"{path} is missing")
+        elif _differs(place / path, text):
+            found.append(f"{path} is not what snapshot {report.snapshot} gives")
+    return report, found + [f"{path} belongs to no page" for path in _stale(place, report)]
+
+
+def _existing(place: Path) -> frozenset[str]:
+    """Pages that have a version from before, by slug."""
+    return (
+        frozenset(str(p.relative_to(place).with_suffix("")) for p in place.rglob("*.md"))
+        if place.is_dir()
+        else frozenset()
+    )
+
+
+def _differs(path: Path, text: str) -> bool:
+    return not path.is_file() or path.read_bytes() != text.encode()
+
+
+def _stale(place: Path, report: Report) -> list[str]:
+    """Generated files of no page; those of a page that failed are its last version."""
+    keep = {f.slug for f in report.failed}
+    there = sorted(p for pattern in ("*.md", f"{MODELS}/*.md", f"{CHARTS}/*.svg") for p in place.glob(pattern))
+    paths = [p.relative_to(place).as_posix() for p in there]
+    return [p for p in paths if p not in report.files and not any(_belongs(p, slug) for slug in keep)]
+
+
+def _belongs(path: str, slug: str) -> bool:
+    return path == f"{slug}.md" or path.startswith(f"{CHARTS}/{Path(slug).name}--")
+
+
+def rendered(snapshot_path: Path, *, kept: frozenset[str] = frozenset(), sources: Path | None = None) -> Report:
+    """Build every page in memory. `kept` names pages whose last version stays readable where they fail now."""
+    place = sources or page.folder()
+    pages = page.sources(place)
+    with reader.opened(snapshot_path, pages) as snapshot:
+        guide = Guide(snapshot, place, pages)
+        report = guide.built(frozenset())
+        lost = frozenset(f.slug for f in report.failed) - kept
+        return guide.built(lost) if lost else report
+
+
+class Guide:
+    """The pages on their way: their sources, the snapshot, and what each may link to."""
+
+    def __init__(self, snapshot: Snapshot, place: Path, pages: list[Page]) -> None:
+        self.snapshot, self.pages = snapshot, pages
+        self.modules = page.curriculum(place)
+        self.sheet = page.read(place / page.SHEET)
+        self.sheets = {repo: page.sheet_slug(repo) for repo in snapshot.exemplars}
+        self.environment = environment(place)
+        self.frame = self.environment.get_template(page.FRAME)
+
+    def built(self, lost: frozenset[str]) -> Report:
+        """Build all but `lost`, which nothing links to."""
+        built: list[Built] = []
+        failed: list[Failed] = []
+        present = [p for p in self._all() if p.slug not in lost]
+        known = frozenset(p.slug for p in present)
+        for each in self._all():
+            try:
+                built.append(self._one(each, known))
+            except Exception as error:  # noqa: BLE001 - whatever is wrong with one page, the others are built
+                failed.append(Failed(each.slug, _reason(error)))
+        return Report(self.snapshot.id, tuple(built), tuple(failed))
+
+    def _all(self) -> Iterator[Page]:
+        yield from self.pages
+        for repo, slug in self.sheets.items():
+            front = _replaced(self.sheet.front, repo)
+            yield self.sheet._replace(slug=f"{MODELS}/{slug}", front=front)
+
+    def _one(self, source: Page, known: frozenset[str]) -> Built:
+        self.snapshot.require(source)
+        root = "../" if source.slug.startswith(f"{MODELS}/") else ""
+        sheets = {repo: slug for repo, slug in self.sheets.items() if f"{MODELS}/{slug}" in known}
+        links = Links(self.modules, known, sheets, root)
+        drawing = Drawing(source, self.snapshot, links)
+        body = self.environment.from_string(source.template).render(drawing.names(self))
+        text = drawing.framed(body, self)
+        return Built(source.slug, {f"{source.slug}.md": text, **drawing.charts}, tuple(drawing.traces))
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong with a page; an error that is no sentence of ours keeps its name."""
+    return str(error) if isinstance(error, AtlasError) else f"{type(error).__name__}: {error}"
+
+
+def _replaced(front: page.Front, repo: str) -> page.Front:
+    import msgspec
+
+    return msgspec.structs.replace(front, title=repo.partition("/")[2], exemplars=(repo,))
+
+
+def environment(place: Path) -> SandboxedEnvironment:
+    """The template language: sandboxed, strict about names, with no way to print what no query gave."""
+    made = SandboxedEnvironment(
+        loader=FileSystemLoader(place), undefined=StrictUndefined, finalize=bind.final, trim_blocks=True,
+        lstrip_blocks=True, keep_trailing_newline=True,
+        autoescape=False,
+    )  # fmt: skip
+    plain = {name: made.filters[name] for name in ("join", "replace", "length", "first", "last", "list")}
+    made.filters = plain | {name: bind.said(form) for name, form in prose.FILTERS.items()} | {"listed": prose.listed}
+    return made

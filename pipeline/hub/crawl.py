@@ -1,0 +1,272 @@
+"""A crawl: list what is selected, fetch the configs that changed, and say of every repository what it came to.
+
+    with crawl.run(home, endpoint, selection) as result:      # the only writer of the home's archive until the end
+        for record in result.records(): ...
+        publish(...)
+        result.finish()                                       # from here on the next crawl is held against this one
+
+A crawl that is killed, or ends for lack of quota, goes on from where it was when it is simply run again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections import Counter
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Self
+
+import msgspec
+
+from pipeline.errors import Upstream
+from pipeline.hub import listing, losses
+from pipeline.hub.archive import Archive
+from pipeline.hub.attempts import Attempt, Job, Run
+from pipeline.hub.entry import Entry, is_repo_id
+from pipeline.hub.fetch import fetch
+from pipeline.hub.limits import BudgetSpent, GaveUp, Limits
+from pipeline.hub.records import Crawled, CrawlSummary, Progress, crawled
+from pipeline.hub.session import Hub
+from schemas.vocabulary import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pipeline.hub.listing import Selection
+
+PATIENCE = timedelta(days=7)
+"""After which a gated, missing, disabled or malformed config is asked for again although nothing changed."""
+BATCH = 256
+BATCH_SECONDS = 1.0
+"""A crash loses at most so many fetched configs, or so much time."""
+LOOK_UPS = 200
+"""Vanished repositories that are asked about one by one; where more vanished they are taken as missing."""
+FAILED_SHARE = 0.05
+"""Configs without an answer, beyond which the Hub counts as unavailable."""
+
+
+class CrawlResult:
+    """A crawl brought to its end, holding the archive until it is closed."""
+
+    def __init__(self, archive: Archive, run: Run, summary: CrawlSummary) -> None:
+        self.summary = summary
+        self._archive = archive
+        self._run = run
+
+    def records(self) -> Iterator[Crawled]:
+        """Every repository, by name; configs are read from the archive as they are asked for. Raises Corrupt."""
+        return (crawled(judged) for judged in self._archive.judged(self._run))
+
+    def finish(self) -> None:
+        """Call it once the snapshot made of this crawl is published: the next crawl builds on it."""
+        self._archive.finish(self._run, msgspec.to_builtins(self.summary))
+
+    def close(self) -> None:
+        """Let the next crawl in."""
+        self._archive.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def run(  # noqa: PLR0913 - each is an option of the command
+    home: Path,
+    endpoint: str,
+    selection: Selection,
+    budget: int | None = None,
+    *,
+    token: str | None = None,
+    allow_shrink: bool = False,
+    limits: Limits | None = None,
+    today: date | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> CrawlResult:
+    """Crawl into the archive of `home`. `budget` is a number of requests, `token` None is anonymous, `today` is UTC's.
+
+    Raises:
+        Busy: another crawl of this home is running.
+        Invalid: far less was found than by the last finished crawl of this selection, and `allow_shrink` is False.
+        Upstream: the Hub is unavailable or a quota stays spent; running again goes on from here.
+        Corrupt: the archive is damaged.
+        AtlasError: the archive cannot be written.
+    """
+    day = today or datetime.now(UTC).date()
+    archive = Archive(home)
+    try:
+        started = archive.begin(selection.key(endpoint), day=day.isoformat(), due=(day - PATIENCE).isoformat())
+        hub = Hub(endpoint, token=token, limits=limits or Limits(), budget=budget)
+        crawl = Crawl(archive, started, hub, selection, progress or _quiet)
+        summary = asyncio.run(crawl.whole(allow_shrink=allow_shrink))
+    except sqlite3.DatabaseError as error:
+        archive.close()
+        raise archive.damaged(error) from error
+    except BaseException:
+        archive.close()
+        raise
+    return CrawlResult(archive, started, summary)
+
+
+def _quiet(_: Progress) -> None:
+    """Nobody watches."""
+
+
+class Crawl:
+    """One crawl under way."""
+
+    def __init__(
+        self, archive: Archive, run: Run, hub: Hub, selection: Selection, progress: Callable[[Progress], None]
+    ) -> None:
+        self.archive, self.run, self.hub, self.selection, self.progress = archive, run, hub, selection, progress
+        self.anomalies = listing.Anomalies()
+        self.left_selection = 0
+        self.gave_up: Counter[str] = Counter()
+        self.silent = 0
+        self.done = 0
+        self.out_of_budget = False
+        self.pending: list[Attempt] = []
+        self.flushed = time.monotonic()
+        self.writing = asyncio.Lock()
+        self.told = Progress("listing", 0, None, 0, 0.0)
+        hub.quota.notice = self._rest
+
+    async def whole(self, *, allow_shrink: bool) -> CrawlSummary:
+        """List, guard, fetch, guard."""
+        started = time.monotonic()
+        before = self.archive.last_summary(self.run)
+        async with self.hub:
+            await self._list()
+            lost = losses.shrunk(before, self.archive.listed(self.run))
+            if not allow_shrink:
+                losses.stop(lost)
+            if self.selection.whole:
+                await self._look_for_the_absent()
+            await self._fetch_all(self.archive.jobs(self.run))
+        lost += losses.shifted(before, self.archive.outcomes(self.run), self.archive.model_types(self.run))
+        if not allow_shrink:
+            losses.stop(lost)
+        return self._summary(time.monotonic() - started, lost)
+
+    async def _list(self) -> None:
+        done = 0
+        async for page in listing.entries(self.hub, self.selection, self.anomalies):
+            await asyncio.to_thread(self.archive.list_page, self.run, page)
+            done += len(page)
+            self._tell("listing", done, None)
+
+    def _tell(self, stage: str, done: int, total: int | None) -> None:
+        self.told = Progress(stage, done, total, self.hub.spent.requests, self.hub.quota.waited_seconds)
+        self.progress(self.told)
+
+    def _rest(self, seconds: float) -> None:
+        self.progress(msgspec.structs.replace(self.told, pause_seconds=seconds))
+
+    async def _look_for_the_absent(self) -> None:
+        """What the last run listed and this one does not is missing, unless the Hub says it merely moved elsewhere."""
+        absent = self.archive.absent(self.run)
+        ask = sum(not known for _, known, _ in absent) <= LOOK_UPS
+        gone: list[Entry] = []
+        for repo_id, known, facts in absent:
+            detail = "no longer listed" if known or not ask else await self._why_absent(repo_id)
+            if detail is not None:
+                gone.append(Entry(repo_id, None, facts, "", Outcome.MISSING, detail))
+        self.left_selection = len(absent) - len(gone)
+        self.archive.list_page(self.run, gone, vanished=True)
+
+    async def _why_absent(self, repo_id: str) -> str | None:
+        if not is_repo_id(repo_id):
+            return "no longer listed"
+        found = await listing.look_up(self.hub, repo_id)
+        if found.repo_id != repo_id:
+            self.anomalies.renamed[repo_id] = found.repo_id
+            return f"renamed to {found.repo_id}"
+        return found.detail if found.verdict is Outcome.MISSING else None
+
+    async def _fetch_all(self, jobs: list[Job]) -> None:
+        queue = iter(jobs)
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(self.hub.limits.workers, len(jobs))):
+                    group.create_task(self._work(queue, len(jobs)))
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from None
+        finally:
+            self._write(self._taken())
+        failed = self.gave_up.total()
+        if failed > 1 and failed > FAILED_SHARE * len(jobs):
+            raise Upstream(_unavailable(failed, len(jobs), self.gave_up))
+
+    async def _work(self, queue: Iterator[Job], total: int) -> None:
+        for job in queue:
+            if self.out_of_budget:
+                return
+            attempt = await self._attempt(job, total)
+            if attempt is not None:
+                self.pending.append(attempt)
+                await self._flush()
+            self.done += 1
+            self._tell("configs", self.done, total)
+
+    async def _attempt(self, job: Job, total: int) -> Attempt | None:
+        try:
+            found = await fetch(self.hub, job)
+        except BudgetSpent:
+            self.out_of_budget = True
+            return None
+        except GaveUp as error:
+            self.gave_up[str(error)] += 1
+            self.silent += 1
+            if self.silent >= self.hub.limits.workers:
+                raise Upstream(_unavailable(self.silent, total, self.gave_up)) from error
+            return None
+        self.silent = 0
+        return found
+
+    async def _flush(self) -> None:
+        if len(self.pending) >= BATCH or time.monotonic() - self.flushed >= BATCH_SECONDS:
+            batch = self._taken()
+            async with self.writing:
+                await asyncio.to_thread(self._write, batch)
+
+    def _taken(self) -> list[Attempt]:
+        batch, self.pending, self.flushed = self.pending, [], time.monotonic()
+        return batch
+
+    def _write(self, batch: list[Attempt]) -> None:
+        if batch:
+            self.archive.record(self.run, batch)
+
+    def _summary(self, seconds: float, lost: list[str]) -> CrawlSummary:
+        outcomes = self.archive.outcomes(self.run)
+        listed = self.archive.listed(self.run)
+        return CrawlSummary(
+            listed=listed,
+            vanished=sum(outcomes.values()) - listed,
+            left_selection=self.left_selection,
+            outcomes=outcomes,
+            model_types=self.archive.model_types(self.run),
+            new_model_types=self.archive.new_model_types(self.run),
+            requests=self.hub.spent.requests,
+            bytes=self.hub.spent.bytes,
+            retries=self.hub.spent.reasons,
+            quota_refusals=self.hub.quota.refused,
+            waited_seconds=self.hub.quota.waited_seconds,
+            seconds=seconds,
+            duplicates=self.anomalies.duplicates,
+            empty_pages=self.anomalies.empty_pages,
+            unreadable_entries=self.anomalies.unreadable_entries,
+            renamed=self.anomalies.renamed,
+            gave_up=dict(self.gave_up),
+            losses=lost,
+        )
+
+
+def _unavailable(failed: int, total: int, reasons: Counter[str]) -> str:
+    return (
+        f"the Hub gave no answer for {failed:,} of {total:,} configs ({reasons.most_common(1)[0][0]}); "
+        "what came is kept, run again later to go on from here"
+    )

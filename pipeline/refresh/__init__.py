@@ -1,0 +1,4 @@
+"""The refresh: what a source holds, its tables, a published snapshot, the guide made from it.
+
+`steps` is what commands and flows call.
+"""

@@ -1,0 +1,96 @@
+"""Totals of the catalogue and of the Hub held against ours: rows of `checks` and `disagreements`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import polars as pl
+
+from atlas.checkpoint.totals import check_total
+from atlas.interpret import Derived, derive
+from pipeline.sources.catalogue import Content, Entry, Expected, Fact
+from pipeline.verify.verification import disagreements, total_row
+from schemas.vocabulary import Check
+
+Row = dict[str, Any]
+KIND = "published_total"
+
+
+def rows(entries: list[Entry]) -> dict[str, list[Row]]:
+    """The rows that the catalogue's entries give; a refused config gives none."""
+    found = [(e, d) for e in entries if (d := derive(e.raw, name=e.repo)).model is not None]
+    return {
+        "checks": [row for e, d in found if (row := check(e, d)) is not None],
+        "disagreements": [row for e, d in found for row in disagreements(e.repo, d.fingerprint, _facts(e))],
+    }
+
+
+def check(entry: Entry, derived: Derived) -> Row | None:
+    """The entry's published total against ours; one that counts packed elements stays unchecked."""
+    if entry.expect is None:
+        return None
+    row = total_row(entry.repo, derived, entry.expect.params_total, KIND)
+    if row is not None and row["result"] != Check.EXACT:
+        row |= _less(derived, entry.expect)
+    if row is not None and Content.PACKED in entry.expect.holds:
+        row |= {
+            "result": Check.UNCHECKED.value,
+            "note": "packed quantization: the published figure is no count of weights",
+        }
+    return row
+
+
+def _less(derived: Derived, expect: Expected) -> Row:
+    """What to say of the row where the figure, less what is counted beside the model, is ours to the last weight."""
+    found = check_total(derived, expect.params_total - sum(b.elements for b in expect.beside))
+    if not expect.beside or found.check is not Check.EXACT:
+        return {}
+    words = [f"{b.what.value} included, {b.source}: {b.elements:+,}" for b in expect.beside]
+    return {"result": found.check.value, "note": "; ".join([*words, *filter(None, [found.note])])}
+
+
+def _facts(entry: Entry) -> list[tuple[str, int, str]]:
+    """The totals that the entry's sources state, each source once."""
+    found = {
+        (r.fact.value, r.citation): r.value
+        for r in entry.reported
+        if r.fact in (Fact.PARAMS_TOTAL, Fact.PARAMS_ACTIVE) and isinstance(r.value, int)
+    }
+    return [(fact, value, citation) for (fact, citation), value in found.items()]
+
+
+def hub_rows(models: pl.DataFrame, configs: pl.DataFrame, designs: pl.DataFrame) -> Iterator[Row]:
+    """What the Hub counted in a repository's safetensors headers, held against ours; nothing for a refused config.
+
+    Equal totals are exact as they are. For others the config is derived once more, so that the difference is explained
+    by arithmetic (a head stored twice, drafting layers, towers, packed weights) or called off.
+    """
+    ours = configs.join(designs.select("design_id", "params_total"), on="design_id", how="inner")
+    known = models.filter(pl.col("hub_params_total").is_not_null()).join(ours, on="config_id", how="inner")
+
+    @lru_cache(maxsize=1024)
+    def derived(raw: str) -> Derived:
+        return derive(raw.encode())
+
+    columns = ("repo_id", "raw", "params_total", "hub_params_total", "hub_params_by_dtype")
+    for repo_id, raw, total, stated, by_dtype in known.select(columns).sort("raw", "repo_id").iter_rows():
+        if stated == total or raw is None:
+            yield _plainly(repo_id, stated, total)
+            continue
+        row = total_row(repo_id, derived(raw), {e["key"]: e["value"] for e in by_dtype or []} or stated)
+        if row is not None:
+            yield row
+
+
+def _plainly(repo_id: str, stated: int, total: int) -> Row:
+    result = Check.EXACT if stated == total else Check.UNCHECKED
+    return {
+        "repo_id": repo_id,
+        "kind": "safetensors_total",
+        "expected": stated,
+        "derived": total,
+        "result": result.value,
+        "note": None,
+    }

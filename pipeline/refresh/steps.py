@@ -1,0 +1,262 @@
+"""A refresh, step by step: what a source holds, its tables, a published snapshot, the guide made from it.
+
+The steps are plain functions; `pipeline/scheduled/flows.py` composes the same ones as a Prefect flow.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+import pipeline
+from atlas.refusal import Refused
+from pipeline.errors import AtlasError, Invalid, NotFound, Upstream
+from pipeline.hub.crawl import CrawlResult, Progress
+from pipeline.hub.listing import Selection
+from pipeline.refresh import holding, tables
+from pipeline.sources import catalogue, disk, peers
+from pipeline.store import snapshot
+from pipeline.store.columns import Columns
+from pipeline.store.snapshot import Published
+from schemas.registry import CHECKS
+from schemas.vocabulary import Check, Outcome
+
+CATALOGUE = "catalogue"
+HUB = "hub"
+Extra = dict[str, list[dict[str, Any]]]
+
+
+class Options(msgspec.Struct, frozen=True):
+    """What a refresh is asked for. `source` is "catalogue", "hub" or a folder; `budget` a number of requests."""
+
+    home: Path
+    source: str = CATALOGUE
+    day: dt.date | None = None
+    selection: Selection = Selection()
+    endpoint: str | None = None
+    token: str | None = None
+    budget: int | None = None
+    allow_shrink: bool = False
+    headers: int = 0
+
+
+class Report(msgspec.Struct, frozen=True):
+    """What a refresh did: the snapshot, how its models ended, the guide's pages, and what the crawl cost."""
+
+    snapshot: str
+    path: Path
+    is_new: bool
+    models: int
+    designs: int
+    outcomes: dict[str, int]
+    verdicts: dict[str, int]
+    pages: list[str]
+    failed_pages: dict[str, str]
+    crawl: dict[str, Any] | None = None
+
+
+class Gathered(msgspec.Struct):
+    """What a source holds, ready to be derived: the catalogue's models first.
+
+    `listed` repositories in all, final once `found` is spent.
+    """
+
+    found: Iterator[tables.Found]
+    day: dt.date
+    listed: int
+    crawl: CrawlResult | None = None
+
+    def whole(self) -> AbstractContextManager[object]:
+        """Holds the archive, where there is one, until the refresh ends."""
+        return self.crawl or nullcontext()
+
+
+def refresh(options: Options, watch: Callable[[Progress], None] | None = None) -> Report:
+    """Run every step. `watch` is told of progress, in stages listing, configs and derive.
+
+    Raises:
+        Usage, Invalid, Upstream, Busy, Corrupt, NotFound: see `pipeline.errors`; nothing is published then.
+    """
+    gathered = gather(options, watch)
+    with gathered.whole():
+        content = with_headers(options, tabulate(gathered, watch), watch)
+        published = publish(options, gathered, content)
+        if gathered.crawl:
+            gathered.crawl.finish()
+    return report(options, gathered, content, published)
+
+
+def gather(options: Options, watch: Callable[[Progress], None] | None = None) -> Gathered:
+    """What the source holds. Every source has the catalogue's models; its own replace those of the same name."""
+    known = from_catalogue()
+    if options.source == CATALOGUE:
+        return Gathered(iter(known), options.day or catalogue.dated(), len(known))
+    day = options.day or dt.datetime.now(dt.UTC).date()
+    if options.source != HUB:
+        files = from_folder(Path(options.source), day)
+        return Gathered(iter([*known, *files]), day, len({f.repo_id for f in (*known, *files)}))
+    crawled = crawl(options, day, watch)
+    gathered = Gathered(iter(()), day, crawled.summary.listed, crawled)
+    gathered.found = _chained(gathered, known, crawled)
+    return gathered
+
+
+def _chained(gathered: Gathered, known: list[tables.Input], crawled: CrawlResult) -> Iterator[tables.Found]:
+    """The catalogue's models, then the crawl's; at the end it is known how many repositories these are together."""
+    yield from known
+    names = {one.repo_id for one in known}
+    summary, records = crawled.summary, 0
+    for one in crawled.records():
+        names.add(one.repo_id)
+        records += 1
+        yield one
+    if records != summary.listed + summary.vanished:
+        raise Invalid(
+            f"the crawl listed {summary.listed:,} and missed {summary.vanished:,} repositories, but gave {records:,}; "
+            "nothing was published"
+        )
+    gathered.listed = len(names)
+
+
+def from_catalogue() -> list[tables.Input]:
+    """The embedded models, as of the catalogue's date."""
+    day = catalogue.dated()
+    return [tables.Input(e.repo, e.raw, CATALOGUE, day) for e in catalogue.load()]
+
+
+def from_folder(path: Path, day: dt.date) -> list[tables.Input]:
+    """The configs of a folder; raises `NotFound` where there are none."""
+    if not path.is_dir():
+        raise NotFound(f"--source {path}: no such folder; say catalogue, hub, or a folder of configs or checkpoints")
+    return [_input(name, raw, path.name, day) for name, raw in disk.configs(path)]
+
+
+def _input(name: str, raw: disk.Content, source: str, day: dt.date) -> tables.Input:
+    if isinstance(raw, Refused):
+        return tables.Input(name, None, source, None, Outcome.MISSING.value, detail=raw.reason)
+    return tables.Input(name, raw, source, day)
+
+
+def crawl(options: Options, day: dt.date, watch: Callable[[Progress], None] | None) -> CrawlResult:
+    """Crawl the Hub into the archive under the home; raises `Upstream` with the way that needs no network."""
+    from pipeline.hub import crawl as crawler
+
+    try:
+        return crawler.run(
+            options.home,
+            options.endpoint or "https://huggingface.co",
+            options.selection,
+            options.budget,
+            token=options.token,
+            allow_shrink=options.allow_shrink,
+            today=day,
+            progress=watch,
+        )
+    except Upstream as error:
+        raise Upstream(
+            f"{error}\nWithout the Hub, 'atlas refresh --source catalogue' builds the atlas of the embedded models."
+        ) from error
+
+
+def tabulate(gathered: Gathered, watch: Callable[[Progress], None] | None = None) -> dict[str, pl.DataFrame]:
+    """Derive everything found, and add what is reported of it."""
+    done = 0
+
+    def tick() -> None:
+        nonlocal done
+        done += 1
+        if watch and done % 50 == 0:
+            watch(Progress("derive", done, gathered.listed, 0, 0.0))
+
+    return tables.tables(gathered.found, extra=reported(), tick=tick)
+
+
+def with_headers(
+    options: Options, content: dict[str, pl.DataFrame], watch: Callable[[Progress], None] | None = None
+) -> dict[str, pl.DataFrame]:
+    """The content with the most downloaded repositories held against their own safetensors headers.
+
+    A repository whose headers cannot be read has a row that says why; the refresh goes on.
+    """
+    if not options.headers:
+        return content
+    known = content["configs"].filter(pl.col("design_id").is_not_null()).select("config_id")
+    crawled = content["models"].filter(pl.col("source") == HUB).join(known, on="config_id", how="semi")
+    names = crawled.sort("downloads", "repo_id", descending=[True, False], nulls_last=True)["repo_id"]
+    columns = Columns(CHECKS)
+    for done, name in enumerate(names.head(options.headers)):
+        if watch:
+            watch(Progress("headers", done, options.headers, 0, 0.0))
+        row = held_against_headers(name, options.endpoint)
+        columns.add(tuple(row[c] for c in CHECKS.columns))
+    return content | {"checks": pl.concat([content["checks"], columns.frame()])}
+
+
+def held_against_headers(name: str, endpoint: str | None) -> dict[str, Any]:
+    """The row of `checks` that a repository's headers give, or that says why they give none."""
+    from pipeline.verify.verification import check_row, verify
+
+    try:
+        return check_row(verify(name, endpoint))
+    except AtlasError as error:
+        nothing = {"repo_id": name, "kind": "headers", "expected": None, "derived": None}
+        return nothing | {"result": Check.UNCHECKED.value, "note": str(error).splitlines()[0]}
+
+
+def reported() -> Extra:
+    """The catalogue's cited facts, what holding its totals against ours comes to, and what other tools say, as rows."""
+    entries = catalogue.load()
+    facts = [
+        {"repo_id": e.repo, "fact": r.fact.value, "value": str(r.value), "unit": r.unit, "citation": r.citation}
+        for e in entries
+        for r in e.reported
+    ]
+    held = holding.rows(entries)
+    held["disagreements"] += peers.disagreements({e.repo for e in entries})
+    return {"reported": facts, **held, "measurements": peers.measurements()}
+
+
+def publish(options: Options, gathered: Gathered, content: Mapping[str, pl.DataFrame]) -> Published:
+    """Publish the snapshot, unless the latest says the same."""
+    source = options.source if options.source in (CATALOGUE, HUB) else Path(options.source).name
+    return snapshot.publish(
+        options.home,
+        content,
+        day=gathered.day,
+        source=source,
+        listed=gathered.listed,
+        code_version=pipeline.__version__,
+        day_was_asked_for=options.day is not None,
+    )
+
+
+def report(options: Options, gathered: Gathered, content: Mapping[str, pl.DataFrame], published: Published) -> Report:
+    """Build the guide, and say what was done."""
+    pages, failed = build_guide(options.home, published.path)
+    return Report(
+        published.entry.id,
+        published.path,
+        published.is_new,
+        content["models"].height,
+        content["designs"].height,
+        dict(Counter(content["models"]["outcome"].cast(pl.String))),
+        dict(Counter(content["configs"]["verdict"].cast(pl.String))),
+        pages,
+        failed,
+        None if gathered.crawl is None else msgspec.to_builtins(gathered.crawl.summary),
+    )
+
+
+def build_guide(home: Path, path: Path) -> tuple[list[str], dict[str, str]]:
+    """Build the guide's pages; those that cannot be built keep their last version and are named with the reason."""
+    from pipeline.guide import render
+
+    built = render.build(home, path)
+    return [page.slug for page in built.built], {page.slug: page.reason for page in built.failed}

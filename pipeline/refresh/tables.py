@@ -1,0 +1,325 @@
+"""From what a refresh found to the tables of a snapshot: each text is derived once, each design tabulated once.
+
+Rows gather in columns and become frames a few thousand at a time, so memory grows with what is new and not with what
+is repeated.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import gc
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from operator import itemgetter
+from typing import Any, Protocol
+
+import msgspec
+import polars as pl
+
+from atlas.interpret import Derived, derive
+from atlas.numbers import tabulate
+from atlas.numbers.fingerprint import Fingerprint
+from atlas.parse import MAX_BYTES
+from pipeline.errors import Invalid
+from pipeline.store.columns import Columns
+from schemas.fields import at_home
+from schemas.registry import (
+    CHECKS,
+    CONFIGS,
+    CONTENT,
+    DESIGNS,
+    FEATURES,
+    LAYERS,
+    MODELS,
+    PARAMETERS,
+    REFUSALS,
+    STATES,
+    TABLES,
+)
+from schemas.vocabulary import Outcome, RefusalKind
+
+LISTING = MODELS.columns[MODELS.columns.index("detail") + 1 : MODELS.columns.index("config_id")]
+"""Facts of a listing that become columns of `models`."""
+
+UNREADABLE = {
+    RefusalKind.NOT_JSON: Outcome.MALFORMED,
+    RefusalKind.NOT_AN_OBJECT: Outcome.MALFORMED,
+    RefusalKind.TOO_DEEP: Outcome.MALFORMED,
+    RefusalKind.TOO_LARGE: Outcome.TOO_LARGE,
+}
+"""Refusals that say something of the file rather than of the architecture."""
+
+OF_CONFIGS = (CONFIGS, REFUSALS, FEATURES)
+"""Tables whose rows follow from a text alone, and have its config_id."""
+
+OF_DESIGNS = (DESIGNS, LAYERS, PARAMETERS, STATES)
+"""Tables whose rows follow from a structure alone, and have its design_id."""
+
+_FIELDS = Fingerprint.__struct_fields__
+_CONFIG_FIELDS = tuple(f.name for f in at_home("configs"))
+_DESIGN_FIELDS = DESIGNS.columns
+_json = msgspec.json.Encoder().encode
+_of_config = itemgetter(*map(_FIELDS.index, _CONFIG_FIELDS))
+_of_design = itemgetter(*map(_FIELDS.index, _DESIGN_FIELDS))
+
+
+class Found(Protocol):
+    """One repository as a refresh found it; `pipeline.hub.records.Crawled` is one."""
+
+    @property
+    def repo_id(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def outcome(self) -> str:
+        """How it ended."""
+        ...
+
+    @property
+    def revision(self) -> str | None:
+        """The commit of the config."""
+        ...
+
+    @property
+    def raw(self) -> bytes | None:
+        """Its config, None where none was ever read."""
+        ...
+
+    @property
+    def listing(self) -> Mapping[str, Any]:
+        """What the Hub says of it, by the names in `LISTING`."""
+        ...
+
+    @property
+    def as_of(self) -> dt.date | None:
+        """The day the config was last seen to be current."""
+        ...
+
+    @property
+    def source(self) -> str:
+        """Where it was found."""
+        ...
+
+    @property
+    def detail(self) -> str | None:
+        """What explains the outcome."""
+        ...
+
+
+class Input(msgspec.Struct, frozen=True):
+    """A repository found elsewhere than on the Hub."""
+
+    repo_id: str
+    raw: bytes | None
+    source: str
+    as_of: dt.date | None
+    outcome: str = Outcome.OK.value
+    revision: str | None = None
+    listing: Mapping[str, Any] = {}
+    detail: str | None = None
+
+
+def tables(
+    found: Iterable[Found],
+    *,
+    extra: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    tick: Callable[[], object] | None = None,
+) -> dict[str, pl.DataFrame]:
+    """The tables of a snapshot. A repository found twice is one row: give the catalogue's models before crawled ones.
+
+    `extra` holds rows of reported, checks, disagreements and measurements; `tick` is called once per repository.
+
+    Raises:
+        Invalid: two configs have one design_id but different designs, which would be an error of ours.
+    """
+    gatherer = Gatherer()
+    with _no_collection():
+        for one in found:
+            gatherer.add(one)
+            if tick:
+                tick()
+        return gatherer.finish(extra or {})
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Rows hold no cycles, and the collector walking them again and again took two fifths of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+class Gatherer:
+    """Rows on their way to frames. Give it every repository with `add`, then call `finish`."""
+
+    def __init__(self) -> None:
+        self.models: dict[str, tuple[Any, ...]] = {}
+        self.outcomes: dict[str, Outcome | None] = {}
+        self.designs: dict[str, tuple[Any, ...]] = {}
+        self.columns = {t.name: Columns(t) for t in CONTENT}
+
+    def add(self, one: Found) -> None:
+        """A repository; its config is derived unless its text is known already."""
+        config = None if one.raw is None else self._config(one.raw)
+        unreadable = self.outcomes[config] if config and one.outcome in {Outcome.OK, Outcome.UNCHANGED} else None
+        old = self.models.get(one.repo_id)
+        about = (config, one.as_of, one.source)
+        revision = one.revision
+        if (
+            config is None and old is not None and old[-3] is not None
+        ):  # what cannot be read now keeps the config it had
+            about, revision = old[-3:], old[2]
+        identity = (one.repo_id, str(unreadable or one.outcome), revision, one.detail)
+        self.models[one.repo_id] = (*identity, *_listed(one.listing), *about)
+
+    def _config(self, raw: bytes) -> str:
+        config_id = hashlib.sha256(raw).hexdigest()
+        if config_id not in self.outcomes:
+            derived = derive(raw)
+            kind = derived.fingerprint.refusal_kind
+            self.outcomes[config_id] = UNREADABLE.get(RefusalKind(kind)) if kind else None
+            self._derived(config_id, raw, derived)
+        return config_id
+
+    def _derived(self, config_id: str, raw: bytes, derived: Derived) -> None:
+        row = msgspec.structs.astuple(derived.fingerprint)
+        text, blob = _kept(raw)
+        evidence = [(e.field, _json(e.value).decode(), str(e.origin), e.source) for e in derived.evidence]
+        self.columns["configs"].add((config_id, text, blob, len(raw), *_of_config(row), evidence, list(derived.unread)))
+        for feature in dict.fromkeys(derived.features):
+            self.columns["features"].add((config_id, feature))
+        if derived.model is None:
+            self.columns["refusals"].add(
+                (config_id, derived.fingerprint.refusal_kind, derived.fingerprint.refusal_reason)
+            )
+        else:
+            self._design(derived, _of_design(row))
+
+    def _design(self, derived: Derived, row: tuple[Any, ...]) -> None:
+        if self._is_new(row):
+            self.columns["designs"].add(row)
+            self._tabulate(row[0], derived.model)
+
+    def _is_new(self, row: tuple[Any, ...]) -> bool:
+        """Enter a design; raises `Invalid` where its id already stands for another one."""
+        design_id = row[0]
+        known = self.designs.setdefault(design_id, row)
+        if known is not row and known != row:
+            differing = [f"{n} ({a} and {b})" for n, a, b in zip(_DESIGN_FIELDS, known, row, strict=True) if a != b]
+            raise Invalid(
+                f"design {design_id} would have two values of {', '.join(differing)}: the digest misses something"
+            )
+        return known is row
+
+    def _tabulate(self, design_id: str, model: Any) -> None:
+        for row in tabulate.layer_rows(model):
+            self.columns["layers"].add((design_id, *_layer(row)))
+        for name, rows in (("parameters", tabulate.parameter_rows(model)), ("states", tabulate.state_rows(model))):
+            _add_numbered(self.columns[name], design_id, rows)
+
+    def take(self, made: Mapping[str, pl.DataFrame]) -> None:
+        """Configs derived elsewhere, as tables that `tables` made; those known already are left out.
+
+        Take a text before the repository that has it is added: what is derived here cannot be compared with it.
+        """
+        kinds = dict(made[REFUSALS.name].select("config_id", pl.col("kind").cast(pl.String)).iter_rows())
+        configs = [c for c in made[CONFIGS.name]["config_id"] if c not in self.outcomes]
+        self.outcomes |= {c: UNREADABLE.get(RefusalKind(kinds[c])) if c in kinds else None for c in configs}
+        designs = [row[0] for row in made[DESIGNS.name].iter_rows() if self._is_new(row)]
+        for key, fresh, of in (("config_id", configs, OF_CONFIGS), ("design_id", designs, OF_DESIGNS)):
+            for table in of:
+                self.columns[table.name].extend(made[table.name].filter(pl.col(key).is_in(fresh)))
+
+    def finish(self, extra: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, pl.DataFrame]:
+        """All tables; `extra` as in `tables`."""
+        for row in self.models.values():
+            self.columns["models"].add(row)
+        for name, rows in extra.items():
+            for row in rows:
+                self.columns[name].add(tuple(row.get(c) for c in TABLES[name].columns))
+        made = _without_orphans({name: columns.frame() for name, columns in self.columns.items()})
+        return made | {"checks": _with_hub_totals(made)}
+
+
+def _with_hub_totals(made: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """The rows of `checks`, those of the Hub's own totals among them."""
+    if made["models"]["hub_params_total"].null_count() == made["models"].height:
+        return made["checks"]
+    from pipeline.refresh import holding
+
+    columns = Columns(CHECKS)
+    for row in holding.hub_rows(made["models"], made["configs"], made["designs"]):
+        columns.add(tuple(row[c] for c in CHECKS.columns))
+    return pl.concat([made["checks"], columns.frame()])
+
+
+_layer = itemgetter(*LAYERS.columns[1:])
+_parameter = itemgetter(*(c for c in PARAMETERS.columns if c not in ("design_id", "ordinal")))
+_state = itemgetter(*(c for c in STATES.columns if c not in ("design_id", "ordinal")))
+
+
+def _add_numbered(columns: Columns, design_id: str, rows: list[dict[str, Any]]) -> None:
+    """Add rows of one design, numbered within each layer."""
+    values = _parameter if columns.table is PARAMETERS else _state
+    place, ordinal = (None, None), 0
+    for row in rows:
+        ordinal = ordinal + 1 if place == (row["run"], row["slot"]) else 0
+        place = (row["run"], row["slot"])
+        run, slot, *rest = values(row)
+        columns.add((design_id, run, slot, ordinal, *rest))
+
+
+def _kept(raw: bytes) -> tuple[str | None, bytes | None]:
+    """The text as it is stored: as text, as bytes where it is not UTF-8, not at all where it is too large."""
+    if len(raw) > MAX_BYTES:
+        return None, None
+    try:
+        return raw.decode(), None
+    except UnicodeDecodeError:
+        return None, raw
+
+
+def _listed(listing: Mapping[str, Any]) -> list[Any]:
+    if not listing:
+        return _UNLISTED
+    facts = {
+        **listing,
+        "created_at": _moment(listing.get("created_at")),
+        "last_modified": _moment(listing.get("last_modified")),
+    }
+    if isinstance(facts.get("gated"), bool):
+        facts["gated"] = str(facts["gated"]).lower()
+    return [facts.get(name) for name in LISTING]
+
+
+_UNLISTED: list[Any] = [None] * len(LISTING)
+
+
+def _moment(text: str | None) -> dt.datetime | None:
+    """A listed time as UTC without zone; null where it is none."""
+    if text is None:
+        return None
+    try:
+        moment = dt.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment.astimezone(dt.UTC).replace(tzinfo=None) if moment.tzinfo else moment
+
+
+def _without_orphans(made: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Drop what belonged only to configs that a later one of the same repository replaced."""
+    used = made[MODELS.name].select("config_id").drop_nulls().unique()
+    if used.height == made[CONFIGS.name].height:
+        return made
+    for table in OF_CONFIGS:
+        made[table.name] = made[table.name].join(used, on="config_id", how="semi")
+    designs = made[CONFIGS.name].select("design_id").drop_nulls().unique()
+    for table in OF_DESIGNS:
+        made[table.name] = made[table.name].join(designs, on="design_id", how="semi")
+    return made

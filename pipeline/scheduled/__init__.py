@@ -1,0 +1,4 @@
+"""The refresh as Prefect flows on a schedule.
+
+Only this room imports Prefect; deleting it would lose no knowledge.
+"""

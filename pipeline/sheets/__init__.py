@@ -1,0 +1,4 @@
+"""What a terminal shows of a model: the sheet, its layer strip, models side by side, what works here.
+
+Values come in finished; nothing here is computed twice.
+"""

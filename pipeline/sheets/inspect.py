@@ -1,0 +1,147 @@
+"""What `atlas inspect` does: derive configs from disk, apply a what-if, and lay results out as objects or lines."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import orjson
+
+from atlas.interpret import Derived, derive, refusal
+from atlas.numbers.fingerprint import Fingerprint
+from atlas.numbers.tabulate import layers_expanded
+from atlas.parse import MAX_BYTES, load
+from atlas.refusal import Refused
+from pipeline.errors import NotFound, Usage
+from pipeline.sheets.lines import DIM, STRONG, WARN, Line, title
+from pipeline.sheets.sheet import sheet
+from pipeline.sources import disk
+from pipeline.sources.disk import Content
+from pipeline.text import json_line, shorten, terminal
+from pipeline.units import binary, scaled
+
+
+def models(path: str) -> Iterable[tuple[str, Content]]:
+    """The models a path means (`-` is stdin), named, with the bytes of their configs; raises `NotFound`."""
+    if path == "-":
+        if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison] - so it is in a process started without one
+            raise NotFound("there is no stdin to read a config from")
+        return [("stdin", sys.stdin.buffer.read(MAX_BYTES + 1))]
+    if not path:
+        raise NotFound("the path is empty: give a config.json, a checkpoint folder, a folder of configs, or -")
+    return disk.configs(Path(path))
+
+
+def is_several(path: Path) -> bool:
+    """A folder of configs, not one checkpoint."""
+    return path.is_dir() and not disk.is_checkpoint(path)
+
+
+def derived(raw: Content, name: str, changes: list[str] | None) -> Derived:
+    """One config derived, with the changes of a what-if applied. Raises `Usage` for a change that cannot be read."""
+    if isinstance(raw, Refused):
+        return refusal(raw, name, None)
+    if not changes:
+        return derive(raw, name=name)
+    try:
+        data = load(raw)
+    except Refused as refused:
+        return refusal(refused, name, None)
+    for change in changes:
+        _apply(data, change)
+    return derive(data, name=name)
+
+
+def _apply(data: dict[str, Any], change: str) -> None:
+    """Set one key; dots reach into objects. A value is JSON, or text where it is none."""
+    key, equals, text = change.partition("=")
+    *path, last = key.split(".")
+    if not equals or not all((*path, last)):
+        raise Usage(f"--set takes KEY=VALUE, such as num_hidden_layers=40, not {change!r}")
+    if any("\ud800" <= character <= "\udfff" for character in change):
+        raise Usage(f"--set {change!r} is not UTF-8 text")
+    for step in path:
+        if data.get(step) is None:  # absent or null: there is no object yet
+            data[step] = {}
+        data = data[step]
+        if not isinstance(data, dict):
+            raise Usage(f"--set {key}: {step} is no object in this config")
+    try:
+        data[last] = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        data[last] = text
+
+
+def as_object(d: Derived, *, layers: bool, evidence: bool) -> dict[str, Any]:
+    """The fingerprint as an object, with its layers and evidence where asked for."""
+    made: dict[str, Any] = msgspec.to_builtins(d.fingerprint)
+    if layers:
+        made["layers"] = [] if d.model is None else msgspec.to_builtins(layers_expanded(d.model))
+    if evidence:
+        made["evidence"] = msgspec.to_builtins(d.evidence)
+    if evidence or d.unread:
+        made["unread"] = list(d.unread)
+    return made
+
+
+def encoded(value: object) -> str:
+    """JSON on one line; what cannot be JSON is shown as text. Nothing in it moves a terminal."""
+    return json_line(orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode())
+
+
+def sheet_of(
+    name: str, raw: Content, d: Derived, changes: list[str] | None, *, layers: bool, evidence: bool
+) -> Iterator[Line]:
+    """The sheet of one model; of a what-if, with what it changes against the original."""
+    yield from sheet(d, layers=layers, evidence=evidence)
+    if changes and d.model is not None:
+        yield from differences(derived(raw, name, None).fingerprint, d.fingerprint)
+
+
+def differences(before: Fingerprint, after: Fingerprint) -> Iterator[Line]:
+    """Columns that differ, original and what-if side by side."""
+    yield title("What the change makes of it", "original, what-if")
+    columns = [c for c in Fingerprint.__struct_fields__ if getattr(before, c) != getattr(after, c)]
+    for column in columns:
+        was, now = getattr(before, column), getattr(after, column)
+        maps = isinstance(was, dict) and isinstance(now, dict)
+        for label, one, other in _entries(column, was, now) if maps else ((column, was, now),):
+            yield [(f"  {label:<32}", ""), (f"{_shown(one):>22}", DIM), (f"{_shown(other):>22}", STRONG)]
+    if not columns:
+        yield [("  nothing: no column differs", DIM)]
+
+
+def _entries(column: str, was: dict[str, object], now: dict[str, object]) -> Iterator[tuple[str, object, object]]:
+    """What differs within a column that is a map, entry by entry."""
+    for key in {**was, **now}:
+        if was.get(key) != now.get(key):
+            yield f"{column} {terminal(key)}", was.get(key), now.get(key)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return shorten(terminal(f"{value:.4f}" if isinstance(value, float) else str(value)), 21)
+
+
+def summary(found: list[Derived]) -> Iterator[Line]:
+    """One line per model of a folder, and the counts of verdicts."""
+    yield title(f"{'model':<34}{'parameters':>12}{'active':>9}{'B/token':>10}{'128K':>10}")
+    for d in found:
+        f = d.fingerprint
+        name = shorten(terminal(f.repo_id or ""), 33)
+        if f.params_total is None:
+            yield [(f"{name:<34}", ""), (shorten(f"{f.refusal_kind}: {terminal(f.refusal_reason or '')}", 46), WARN)]
+            continue
+        cache = "-" if f.kv_bytes_per_token is None else f"{f.kv_bytes_per_token:,}"
+        total = "-" if f.kv_bytes_128k is None else binary(f.kv_bytes_128k)
+        yield [
+            (f"{name:<34}", ""),
+            (f"{scaled(f.params_total):>12}{scaled(f.params_active or 0):>9}{cache:>10}{total:>10}", ""),
+        ]
+    verdicts = [d.fingerprint.verdict for d in found]
+    counts = ", ".join(f"{verdicts.count(v)} {v}" for v in dict.fromkeys(verdicts))
+    yield [(f"{len(found)} config{'' if len(found) == 1 else 's'}: {counts}", STRONG)]

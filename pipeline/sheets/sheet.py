@@ -1,0 +1,240 @@
+"""One model as a sheet for people: identity, three ledgers, the layer strip, what was assumed, what was not read.
+
+Byte sizes are logical sizes of one sequence, without pages, padding or an engine's reserve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from atlas.interpret import Derived
+from atlas.numbers.fingerprint import Fingerprint
+from atlas.numbers.tabulate import layers_expanded
+from pipeline.sheets.lines import BAR, DIM, STRONG, WARN, WIDTH, Line, title, wrapped
+from pipeline.sheets.strip import strip
+from pipeline.text import shorten, terminal
+from pipeline.units import binary, scaled
+
+COMPONENTS = {
+    "embedding": "embedding",
+    "unembedding": "unembedding",
+    "attention": "attention",
+    "recurrent": "recurrent mixers",
+    "ffn_dense": "dense feed-forward",
+    "experts_routed": "routed experts",
+    "experts_shared": "shared experts",
+    "router": "router",
+    "norm": "norms",
+    "other": "other",
+}
+
+
+def sheet(derived: Derived, *, layers: bool = False, evidence: bool = False) -> Iterator[Line]:
+    """Every line of a model's sheet."""
+    f = derived.fingerprint
+    yield from _identity(f)
+    if derived.model is None:
+        yield from _refusal(f)
+        return
+    yield from _shape(f)
+    yield from _weights(f)
+    yield from _state(f)
+    yield from _runtime(f)
+    yield from strip(layers_expanded(derived.model), whole=layers)
+    yield from _assumed(derived)
+    yield from _unread(derived)
+    if evidence:
+        yield from _evidence(derived)
+
+
+def _identity(f: Fingerprint) -> Iterator[Line]:
+    name = shorten(terminal(f.repo_id or "(unnamed)"), WIDTH - 12)
+    yield [(name, STRONG), (f"{f.verdict:>{WIDTH - len(name)}}", WARN if f.verdict != "known" else "green")]
+    parts = [f.model_type, f.architecture_class, f.design_id and f"design {f.design_id}"]
+    if any(parts):
+        yield [(shorten(" · ".join(terminal(p) for p in parts if p), WIDTH), DIM)]
+    yield []
+
+
+def _refusal(f: Fingerprint) -> Iterator[Line]:
+    yield [("Refused: ", WARN), (str(f.refusal_kind), STRONG)]
+    yield from wrapped(terminal(f.refusal_reason or ""), indent=2)
+
+
+def _shape(f: Fingerprint) -> Iterator[Line]:
+    yield [("  layers     ", DIM), (f"{f.n_layers}", STRONG), (f"  {shorten(terminal(f.layer_pattern or ''), 60)}", "")]
+    yield [
+        ("  width      ", DIM),
+        (f"{f.d_model:,}", STRONG),
+        (f" · vocabulary {f.vocab_size:,}{' (tied)' if f.tie_word_embeddings else ''}", ""),
+    ]
+    if f.n_q_heads:
+        yield from _attention(f)
+    if f.d_ff:
+        yield [("  ffn        ", DIM), (f"{f.d_ff:,}", STRONG), (_network(f), "")]
+    if f.is_moe:
+        yield [("  experts    ", DIM), (f"{f.experts_per_token} of {f.n_routed_experts}", STRONG), (_experts(f), "")]
+    yield [("  norm       ", DIM), (f"{f.norm_class}, {f.norm_placement}", "")]
+    yield []
+
+
+def _attention(f: Fingerprint) -> Iterator[Line]:
+    """Heads and their marks on one line, or on two where one is too short."""
+    kind, heads, marks = str(f.attention_kind), _heads(f), _marks(f)
+    fits = 13 + len(kind + heads + marks) <= WIDTH
+    yield [("  attention  ", DIM), (kind, STRONG), (heads + (marks if fits else ""), "")]
+    if not fits:
+        yield [(" " * 13 + marks.removeprefix(", "), "")]
+
+
+def _heads(f: Fingerprint) -> str:
+    heads = f", {f.n_q_heads} query heads"
+    heads += f" on {f.n_kv_heads} KV head{'' if f.n_kv_heads == 1 else 's'}" if f.n_kv_heads else ""
+    return heads + (f" of {f.head_dim}" if f.head_dim == f.v_head_dim else f" of {f.head_dim} (V {f.v_head_dim})")
+
+
+def _marks(f: Fingerprint) -> str:
+    extras = {
+        "QK norm": f.has_qk_norm,
+        "bias": f.has_attention_bias,
+        "sinks": f.has_sinks,
+        f"window {f.sliding_window}": f.sliding_window,
+    }
+    return "".join(f", {k}" for k, v in extras.items() if v)
+
+
+def _network(f: Fingerprint) -> str:
+    return f" {f.activation}, {'gated' if f.is_gated_ffn else 'two matrices'}" + (
+        f", in {f.n_dense_ffn_layers} layers" if f.is_moe else ""
+    )
+
+
+def _experts(f: Fingerprint) -> str:
+    shared = f" + {f.n_shared_experts} shared" if f.n_shared_experts else ""
+    return f"{shared} of {f.moe_d_ff:,} in {f.n_moe_layers} layers" if f.moe_d_ff else shared
+
+
+def _weights(f: Fingerprint) -> Iterator[Line]:
+    assert f.params_total is not None  # noqa: S101 - only derived models come here
+    yield title(f"Weights  {f.params_total:,} parameters", f"{binary(2 * f.params_total)} at bf16")
+    for key, label in COMPONENTS.items():
+        n, share = getattr(f, f"params_{key}"), getattr(f, f"share_{key}")
+        if n:
+            yield [(f"  {label:<20}", DIM), (f"{n:>20,}", ""), (_percent(share), ""), ("█" * round(28 * share), BAR)]
+    yield [
+        ("  one token uses      ", DIM),
+        (f"{f.params_active:>20,}", ""),
+        (f"   and multiplies by {f.params_active_compute:,}", DIM),
+    ]
+    apart = {"MTP layers": f.params_mtp, "towers": f.params_towers, "buffers": f.params_buffers}
+    for label, n in apart.items():
+        if n:
+            yield [(f"  {label:<20}", DIM), (f"{n:>20,}", ""), ("   beside the total", DIM)]
+    if f.has_towers and f.params_towers is None:
+        yield [("  vision or audio towers are in the checkpoint and not in these numbers", WARN)]
+    if f.n_mtp_layers and f.params_mtp is None:
+        yield [("  MTP layers are in the checkpoint and not in these numbers", WARN)]
+    yield []
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:>7.1f} % " if share >= 0.0005 else "   <0.1 % "
+
+
+def _state(f: Fingerprint) -> Iterator[Line]:
+    if f.kv_bytes_4k is None:
+        yield title("State of one sequence  none: an encoder keeps no cache")
+        yield []
+        return
+    yield title("State of one sequence", "logical bytes, cache at bf16")
+    label = "  each token adds" if f.kv_bytes_per_token else "  a token adds, until the windows are full"
+    grows = f.kv_bytes_per_token or f.kv_bytes_per_token_first
+    first = (
+        f.kv_bytes_per_token_first
+        if f.kv_bytes_per_token and f.kv_bytes_per_token_first != f.kv_bytes_per_token
+        else None
+    )
+    yield [
+        (f"{label:<22}", DIM),
+        (f"{grows:>18,} B", STRONG),
+        (f"   {first:,} B while windows fill" if first else "", DIM),
+    ]
+    if f.index_bytes_per_token:
+        yield [("  index, each token   ", DIM), (f"{f.index_bytes_per_token:>18,} B", "")]
+    if f.state_bytes_constant:
+        yield [("  of fixed size       ", DIM), (f"{f.state_bytes_constant:>18,} B", "")]
+    if f.cross_kv_bytes_per_source_token:
+        yield [("  per source token    ", DIM), (f"{f.cross_kv_bytes_per_source_token:>18,} B", "")]
+    sizes = {"4K": f.kv_bytes_4k, "32K": f.kv_bytes_32k, "128K": f.kv_bytes_128k, "1M": f.kv_bytes_1m}
+    yield [("  at  ", DIM), *((f"{k} {binary(v)}    ", "") for k, v in sizes.items() if v is not None)]
+    yield []
+
+
+def _runtime(f: Fingerprint) -> Iterator[Line]:
+    yield title("Runtime shape", "one token, one sequence, bytes at bf16")
+    looks = (
+        ""
+        if f.attention_flops_per_token_4k is None
+        else (
+            f"  + looking back {scaled(f.attention_flops_per_token_4k)} at 4K, "
+            f"{scaled(f.attention_flops_per_token_128k or 0)} at 128K"
+        )
+    )
+    yield [("  FLOPs        ", DIM), (scaled(f.flops_per_token or 0), STRONG), (looks, "")]
+    if f.decode_bytes_per_token_4k is not None and f.decode_bytes_per_token_128k is not None:
+        yield [
+            ("  decode reads ", DIM),
+            (f"{binary(f.decode_bytes_per_token_4k)} at 4K, {binary(f.decode_bytes_per_token_128k)} at 128K", ""),
+        ]
+    yield [("  context      ", DIM), (_context(f), "")]
+    yield [
+        ("  tensor par.  ", DIM),
+        (_degrees(f.tp_degrees or {}), ""),
+    ]
+    stored = ", ".join(terminal(x) for x in (f.dtype, f.quant_method) if x)
+    unknown = " (what that weighs is not derived)" if f.quant_method else ""
+    yield [("  stored as    ", DIM), (shorten(stored or "not stated", WIDTH - 15 - len(unknown)) + unknown, "")]
+    yield []
+
+
+def _degrees(found: dict[str, str]) -> str:
+    """Degrees by what happens at them: `even at 2, 4, 8 · kv replicated at 16`."""
+    words = dict.fromkeys(found.values())
+    return " · ".join(f"{w.replace('_', ' ')} at {', '.join(t for t in found if found[t] == w)}" for w in words)
+
+
+def _context(f: Fingerprint) -> str:
+    said = f"{f.max_context:,} tokens stated" if f.max_context else "not stated"
+    said += f", {f.position}" + (f" theta {f.rope_theta:,.0f}" if f.rope_theta else "")
+    if f.rope_scaling:
+        said += f", {terminal(f.rope_scaling)}" + (f" x{f.rope_factor:g}" if f.rope_factor else "")
+        said += f" from {f.native_context:,}" if f.native_context else ""
+    return shorten(said, WIDTH - 15)
+
+
+def _assumed(derived: Derived) -> Iterator[Line]:
+    """Values that no key of the config states, but for the plain rules of the family."""
+    found = [e for e in derived.evidence if e.origin in ("class_default", "derived", "correction", "reported")]
+    if not found:
+        return
+    yield title("Not stated in the config", "value, origin, rule")
+    for e in found:
+        value = shorten(terminal(str(e.value)), 24)
+        yield [(f"  {shorten(terminal(e.field), 28):<28} ", ""), (f"{value:<24} ", STRONG), (f"{e.origin}", DIM)]
+        yield from wrapped(terminal(e.source), 4, DIM) if e.origin != "class_default" else ()
+    yield []
+
+
+def _unread(derived: Derived) -> Iterator[Line]:
+    if derived.unread:
+        yield title("Not read", "keys that nothing here depends on, so far as is known")
+        yield from wrapped(", ".join(terminal(k) for k in derived.unread), 2, WARN)
+        yield []
+
+
+def _evidence(derived: Derived) -> Iterator[Line]:
+    yield title("Evidence", "where every value comes from")
+    for e in derived.evidence:
+        yield [(f"  {shorten(terminal(e.field), 28):<28} ", ""), (shorten(terminal(str(e.value)), 47), STRONG)]
+        yield [(f"      {e.origin}: {shorten(terminal(e.source), 60)}", DIM)]
+    yield []

@@ -1,0 +1,4 @@
+"""Where configs come from that need no network: files on disk, headers of weight files, the embedded catalogue.
+
+A source gives bytes and facts; it derives nothing.
+"""

@@ -1,0 +1,4 @@
+"""The snapshot file: built beside its place, judged from the finished file, entered in the index, compared.
+
+Other rooms publish through `snapshot` and find files through `shelf`.
+"""

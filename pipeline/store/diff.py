@@ -1,0 +1,248 @@
+"""What changed between two snapshots, and whose change it is.
+
+A config that both hold is the same text: where its values differ, our rules have changed. A repository whose config
+differs was changed on the Hub. Values are compared as stored, column by column, over the columns both snapshots have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import msgspec
+
+from pipeline.store import shelf
+from pipeline.store.shelf import Entry
+from schemas.tables import quoted
+from schemas.vocabulary import Outcome
+
+EXAMPLES = 5
+_CURRENT = f"('{Outcome.OK}', '{Outcome.UNCHANGED}')"
+_NOT_DERIVED = frozenset({"config_id", "raw", "raw_bytes", "size_bytes", "verdict"})
+"""Columns of a config that are the text itself, and the verdict, which is told apart."""
+_BY_DESIGN = ("layers", "parameters", "states")
+_FACTS = ("reported", "checks", "disagreements", "measurements")
+_WAYS = (("before", "after"), ("after", "before"))
+
+
+class Example(msgspec.Struct, frozen=True):
+    """One value that changed: of which model, from what, to what (as text; None is null)."""
+
+    repo_id: str
+    before: str | None
+    after: str | None
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A column that changed: in how many rows, and the first of them by name."""
+
+    column: str
+    rows: int
+    examples: list[Example]
+
+
+class Ours(msgspec.Struct, frozen=True):
+    """Changes of our rules: of the configs both snapshots hold, and of the rows of designs both hold, by table.
+
+    `verdicts` are configs with another verdict; `columns` leave out those that had no numbers before, or have none now.
+    """
+
+    configs: int
+    changed: int
+    verdicts: list[Example]
+    columns: list[Change]
+    designs: dict[str, int]
+
+
+class Theirs(msgspec.Struct, frozen=True):
+    """Changes on the Hub. `outcomes` leave out ok and unchanged, which say the same.
+
+    `same_design` counts the changed `configs` that still describe the same structure.
+    """
+
+    added: list[str]
+    removed: list[str]
+    outcomes: list[Example]
+    configs: list[str]
+    same_design: int
+    verdicts: list[Example]
+    columns: list[Change]
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """Everything that changed from one snapshot to another, and the columns only one of them has.
+
+    `facts` gives, for the tables of reported facts and measurements, how many rows are gone and how many are new.
+    """
+
+    before: str
+    after: str
+    code_versions: tuple[str, str]
+    schema_versions: tuple[str, str]
+    columns_gone: list[str]
+    columns_new: list[str]
+    hub: Theirs
+    ours: Ours
+    facts: dict[str, tuple[int, int]]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the two say the same of every model; what the Hub counts daily, as downloads, is not looked at."""
+        hub, ours = self.hub, self.ours
+        listed = hub.added or hub.removed or hub.outcomes or hub.configs
+        return not (listed or ours.changed or any(ours.designs.values()) or any(map(any, self.facts.values())))
+
+
+def diff(home: Path, before: str, after: str) -> Difference:
+    """Hold two snapshots under the home against each other; raises `NotFound` or `Corrupt`."""
+    (old, old_path), (new, new_path) = shelf.locate(home, before), shelf.locate(home, after)
+    with both(old_path, new_path) as con:
+        return _difference(con, old, new)
+
+
+def _difference(con: duckdb.DuckDBPyConnection, old: Entry, new: Entry) -> Difference:
+    gone, fresh = ([f"{t}.{c}" for t, c in _only(con, *pair)] for pair in (("before", "after"), ("after", "before")))
+    versions = (old.code_version, new.code_version), (old.schema_version, new.schema_version)
+    return Difference(
+        old.id, new.id, *versions, gone, fresh, theirs(con), ours(con), {t: _rows(con, t) for t in _FACTS}
+    )
+
+
+@contextmanager
+def both(before: Path, after: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Two snapshot files open side by side, read-only, with the values of every config in the views `b` and `a`."""
+    with duckdb.connect(config={"temp_directory": "", "threads": 2}) as con:
+        for name, path, view in (("before", before, "b"), ("after", after, "a")):
+            con.execute(f"ATTACH {quoted(str(path))} AS {name} (READ_ONLY)")
+            con.execute(
+                f"CREATE TEMP VIEW {view} AS SELECT c.*, d.* EXCLUDE (design_id), r.kind AS refusal_kind,"
+                f" r.reason AS refusal_reason, f.features FROM {name}.configs c"
+                f" LEFT JOIN {name}.designs d USING (design_id) LEFT JOIN {name}.refusals r USING (config_id)"
+                " LEFT JOIN (SELECT config_id, list(feature ORDER BY feature) AS features"
+                f" FROM {name}.features GROUP BY ALL) f USING (config_id)"
+            )
+        con.execute("SET enable_external_access = false")
+        yield con
+
+
+def ours(con: duckdb.DuckDBPyConnection) -> Ours:
+    """What today's rules say otherwise of texts that both snapshots hold."""
+    columns = _columns(con)
+    differs = " OR ".join(_differs(c, same_type) for c, same_type in {**columns, "verdict": False}.items())
+    # Every value is looked at once: what follows looks at the few configs that differ.
+    con.execute(f"CREATE TEMP TABLE changed AS SELECT config_id FROM b JOIN a USING (config_id) WHERE {differs}")
+    pairs = (
+        "SELECT b, a, coalesce(m.repo_id, b.config_id) AS repo_id FROM changed JOIN b USING (config_id)"
+        " JOIN a USING (config_id) LEFT JOIN (SELECT config_id, min(repo_id) AS repo_id FROM before.models"
+        " GROUP BY ALL) m USING (config_id)"
+    )
+    return Ours(
+        _one(con, "SELECT count(*) FROM before.configs JOIN after.configs USING (config_id)"),
+        _one(con, "SELECT count(*) FROM changed"),
+        _verdicts(con, pairs),
+        _changes(con, pairs, columns),
+        {t: _designs(con, t) for t in _BY_DESIGN},
+    )
+
+
+def theirs(con: duckdb.DuckDBPyConnection) -> Theirs:
+    """What the listing, the repositories and their configs say otherwise."""
+    models = "before.models o JOIN after.models n USING (repo_id)"
+    changed = f"FROM {models} WHERE o.config_id IS NOT NULL AND n.config_id IS NOT NULL AND o.config_id <> n.config_id"
+    outcomes = con.execute(
+        f"SELECT repo_id, o.outcome::VARCHAR AS old, n.outcome::VARCHAR AS new FROM {models} WHERE old <> new"
+        f" AND NOT (o.outcome IN {_CURRENT} AND n.outcome IN {_CURRENT}) ORDER BY repo_id"
+    ).fetchall()
+    pairs = (
+        f"SELECT b, a, repo_id FROM (SELECT repo_id, o.config_id AS old, n.config_id AS new {changed}) "
+        "JOIN b ON b.config_id = old JOIN a ON a.config_id = new"
+    )
+    return Theirs(
+        _names(con, "FROM after.models ANTI JOIN before.models USING (repo_id)"),
+        _names(con, "FROM before.models ANTI JOIN after.models USING (repo_id)"),
+        [Example(*row) for row in outcomes],
+        _names(con, changed),
+        _one(con, f"SELECT count(*) FROM ({pairs}) WHERE b.design_id = a.design_id"),
+        _verdicts(con, pairs),
+        _changes(con, pairs, _columns(con)),
+    )
+
+
+def _names(con: duckdb.DuckDBPyConnection, source: str) -> list[str]:
+    return [name for (name,) in con.execute(f"SELECT repo_id {source} ORDER BY repo_id").fetchall()]
+
+
+def _one(con: duckdb.DuckDBPyConnection, query: str) -> int:
+    return con.execute(query).fetchall()[0][0]
+
+
+def _columns(con: duckdb.DuckDBPyConnection) -> dict[str, bool]:
+    """Derived columns that both have, and whether their types are the same."""
+    old, new = ({n: k for n, k, *_ in con.execute(f"DESCRIBE {view}").fetchall()} for view in ("b", "a"))
+    return {name: kind == new[name] for name, kind in old.items() if name in new and name not in _NOT_DERIVED}
+
+
+def _differs(column: str, same_type: bool) -> str:  # noqa: FBT001 - read from a map of columns
+    cast = "" if same_type else "::VARCHAR"
+    return f'b."{column}"{cast} IS DISTINCT FROM a."{column}"{cast}'
+
+
+def _changes(con: duckdb.DuckDBPyConnection, pairs: str, columns: dict[str, bool]) -> list[Change]:
+    """The columns that differ, those of most rows first, among configs with numbers on both sides or on neither."""
+    pairs = f"FROM ({pairs}) WHERE (b.design_id IS NULL) = (a.design_id IS NULL)"
+    counts = ", ".join(f"count(*) FILTER ({_differs(c, kind)})" for c, kind in columns.items())
+    found = dict(zip(columns, con.execute(f"SELECT {counts} {pairs}").fetchall()[0], strict=True))
+    order = sorted((c for c, n in found.items() if n), key=lambda c: (-found[c], c))
+    return [Change(c, found[c], _examples(con, pairs, c, _differs(c, columns[c]))) for c in order]
+
+
+def _examples(con: duckdb.DuckDBPyConnection, pairs: str, column: str, differs: str) -> list[Example]:
+    query = f'SELECT repo_id, b."{column}"::VARCHAR, a."{column}"::VARCHAR {pairs} AND {differs}'
+    return [Example(*row) for row in con.execute(f"{query} ORDER BY repo_id LIMIT {EXAMPLES}").fetchall()]
+
+
+def _verdicts(con: duckdb.DuckDBPyConnection, pairs: str) -> list[Example]:
+    query = f"SELECT repo_id, b.verdict::VARCHAR AS old, a.verdict::VARCHAR AS new FROM ({pairs}) WHERE old <> new"
+    return [Example(*row) for row in con.execute(f"{query} ORDER BY repo_id").fetchall()]
+
+
+def _designs(con: duckdb.DuckDBPyConnection, table: str) -> int:
+    """Designs of both snapshots whose rows in a table differ."""
+    names = _shared(con, table)
+    old, new = (
+        f"SELECT {names} FROM {name}.{table} WHERE design_id IN (FROM {other}.designs SELECT design_id)"
+        for name, other in _WAYS
+    )
+    return _one(
+        con, f"SELECT count(DISTINCT design_id) FROM (({old} EXCEPT ALL {new}) UNION ALL ({new} EXCEPT ALL {old}))"
+    )
+
+
+def _rows(con: duckdb.DuckDBPyConnection, table: str) -> tuple[int, int]:
+    """How many rows of a table are gone, and how many are new."""
+    names = _shared(con, table)
+    old, new = (
+        _one(con, f"SELECT count(*) FROM (SELECT {names} FROM {a}.{table} EXCEPT ALL SELECT {names} FROM {b}.{table})")
+        for a, b in _WAYS
+    )
+    return old, new
+
+
+def _shared(con: duckdb.DuckDBPyConnection, table: str) -> str:
+    """The columns of a table that both snapshots have."""
+    old, new = ([column for column, *_ in con.execute(f"DESCRIBE {name}.{table}").fetchall()] for name, _ in _WAYS)
+    return ", ".join(f'"{c}"' for c in old if c in new)
+
+
+def _only(con: duckdb.DuckDBPyConnection, name: str, other: str) -> list[Any]:
+    """(table, column) that one snapshot has and the other has not."""
+    query = (
+        "SELECT table_name, column_name FROM duckdb_columns() d WHERE database_name = ? AND schema_name = 'main'"
+        " AND table_name IN (SELECT table_name FROM duckdb_tables()) AND NOT EXISTS"
+        " (FROM duckdb_columns() e WHERE e.database_name = ? AND e.table_name = d.table_name"
+        " AND e.column_name = d.column_name) ORDER BY ALL"
+    )
+    return con.execute(query, [name, other]).fetchall()

@@ -1,0 +1,222 @@
+"""Publishes snapshots and vouches for them: built beside, judged from the finished file, renamed, entered in the index.
+
+A crash at any point leaves `latest` as it was. A file that was renamed but not entered is adopted by the next
+publication, after the same checks. A published file is never written again.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+import msgspec
+
+from pipeline.durable import lock, replacing, sweep
+from pipeline.errors import AtlasError, Corrupt, Usage
+from pipeline.store import build, shelf, validate
+from pipeline.store.build import Origin, Tables
+from pipeline.store.shelf import Entry, Index
+
+Digests = Mapping[str, tuple[int, str]]
+
+
+class Published(NamedTuple):
+    """What came of a publication: the snapshot, whether it is new, and rows and digest by table."""
+
+    entry: Entry
+    path: Path
+    is_new: bool
+    digests: Digests
+
+
+def publish(
+    home: Path,
+    content: Tables,
+    *,
+    day: dt.date,
+    source: str,
+    listed: int,
+    code_version: str,
+    day_was_asked_for: bool = False,
+) -> Published:
+    """Publish these tables as the latest snapshot of `day`, unless the latest says exactly the same.
+
+    `listed` is the number of repositories the refresh listed: every one must be a row of `models`. A day before the
+    latest snapshot's becomes that day (the clock may go back), or is an error where the user named it.
+
+    Raises:
+        Usage: the day asked for is before the latest snapshot's.
+        Invalid: a rule is broken; nothing was published.
+        Busy: another process publishes.
+        AtlasError: the disk is full, failing or read-only; nothing was published.
+    """
+    place = shelf.folder(home)
+    with lock(place):
+        sweep(place)
+        index = _adopt(place, shelf.read(place))
+        _refuse_the_past(index, day, asked_for=day_was_asked_for)
+        latest = index.entry(None) if index.latest else None
+        ordered = build.ordered(content)
+        digests = build.digests(ordered)
+        if latest and _says_the_same(place, latest, digests):
+            return Published(latest, place / latest.file, is_new=False, digests=digests)
+        origin = Origin(
+            shelf.next_id(place, index, day), source, listed, code_version,
+            previous_id=latest.id if latest else None, previous_digest=latest.manifest if latest else None,
+        )  # fmt: skip
+        return _made(place, index, ordered, digests, origin)
+
+
+def _made(place: Path, index: Index, ordered: Tables, digests: Digests, origin: Origin) -> Published:
+    path = place / f"{origin.snapshot_id}.duckdb"
+    with replacing(path, point="snapshot.file") as temporary, _telling(place):
+        manifest = build.write(temporary, ordered, origin, digests)
+        _judge(temporary, digests)
+        temporary.chmod(stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH)
+    entry = _entry(path, origin, manifest, digests)
+    shelf.write(place, msgspec.structs.replace(index, latest=entry.id, snapshots=(*index.snapshots, entry)))
+    return Published(entry, path, is_new=True, digests=digests)
+
+
+@contextmanager
+def _telling(place: Path) -> Iterator[None]:
+    """Turn an error of the disk, the system's own or DuckDB's, into a sentence."""
+    try:
+        yield
+    except (OSError, duckdb.IOException) as error:
+        why = str(error).splitlines()[0]
+        raise AtlasError(
+            f"cannot write in {place}: {why}; nothing was published, run again when that is mended"
+        ) from error
+
+
+def _judge(temporary: Path, digests: Digests) -> None:
+    with duckdb.connect(str(temporary), read_only=True) as con:
+        judged = validate.judge(con)
+    validate.require(judged, "the new snapshot")
+    if dict(judged.digests) != dict(digests):
+        raise AtlasError(f"{temporary.parent}: the disk gave back other rows than were written; nothing was published")
+
+
+def _says_the_same(place: Path, latest: Entry, digests: Digests) -> bool:
+    """Whether an undamaged latest snapshot has these digests; a damaged one is replaced, not trusted."""
+    try:
+        return dict(_opened(shelf.checked(place, latest))[1]) == dict(digests)
+    except Corrupt:
+        return False
+
+
+def _refuse_the_past(index: Index, day: dt.date, *, asked_for: bool) -> None:
+    if asked_for and index.latest and day < shelf.order(index.latest)[0]:
+        raise Usage(f"--date {day} is before the latest snapshot, {index.latest}; snapshots only go forward")
+
+
+def _entry(path: Path, origin: Origin, manifest: str, digests: Digests) -> Entry:
+    return Entry(
+        id=origin.snapshot_id,
+        bytes=path.stat().st_size,
+        sha256=shelf.file_digest(path),
+        manifest=manifest,
+        previous=origin.previous_id,
+        source=origin.source,
+        schema_version=origin.schema_version,
+        code_version=origin.code_version,
+        models=digests["models"][0],
+        configs=digests["configs"][0],
+        designs=digests["designs"][0],
+    )
+
+
+def _opened(path: Path) -> tuple[Origin, dict[str, tuple[int, str]], str]:
+    """What the manifest inside a file says: the whole, the tables, and its digest; raises `Corrupt`."""
+    try:
+        with duckdb.connect(str(path), read_only=True) as con:
+            rows = con.execute("SELECT * FROM snapshot").fetchall()
+    except duckdb.Error as error:
+        raise Corrupt(f"{path} is not a readable snapshot: {str(error).splitlines()[0]}") from error
+    tables = {name: (count, digest) for name, count, digest, *_ in rows if name != build.WHOLE}
+    whole = [row for row in rows if row[0] == build.WHOLE]
+    if len(whole) != 1:
+        raise Corrupt(f"{path} is incomplete: its manifest has no row for the whole")
+    _, listed, digest, snapshot_id, source, schema_version, code_version, previous_id, previous_digest = whole[0]
+    origin = Origin(snapshot_id, source, listed, code_version, schema_version, previous_id, previous_digest)
+    return origin, tables, digest
+
+
+def proven(path: Path) -> Entry:
+    """The entry of a file that proves itself: complete, named as it says, its rows unchanged. Raises `Corrupt`."""
+    origin, tables, manifest = _opened(path)
+    if origin.snapshot_id != path.stem:
+        raise Corrupt(f"{path} says it is {origin.snapshot_id}: it was swapped or renamed")
+    if build.manifest_digest(origin, tables) != manifest:
+        raise Corrupt(f"{path}: the manifest does not have its own digest")
+    for name, found in _read_back(path).items():
+        if tables.get(name) != found:
+            raise Corrupt(f"{path}: the rows of {name} do not have the digest of the manifest")
+    return _entry(path, origin, manifest, tables)
+
+
+def _read_back(path: Path) -> Digests:
+    try:
+        with duckdb.connect(str(path), read_only=True) as con:
+            return validate.digests(con)
+    except duckdb.Error as error:
+        raise Corrupt(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+
+
+def verify(home: Path, snapshot_id: str | None = None) -> list[Entry]:
+    """Prove one snapshot, or all in the index, byte by byte and row by row; return what was proven.
+
+    Raises:
+        NotFound: there is no such snapshot.
+        Corrupt: at least one is damaged; the message names every one that is.
+    """
+    place = shelf.folder(home)
+    index = shelf.read(place)
+    entries = [index.entry(snapshot_id)] if snapshot_id or not index.snapshots else list(index.snapshots)
+    damage = [d for d in (_damage(place, index, e) for e in entries) if d]
+    if damage:
+        raise Corrupt("\n".join(damage))
+    return entries
+
+
+def _damage(place: Path, index: Index, entry: Entry) -> str | None:
+    try:
+        found = proven(shelf.checked(place, entry))
+        if found != entry:
+            return f"{place / entry.file}: the index says otherwise than the file about its contents"
+        before = [e for e in index.snapshots if e.id == entry.previous]
+        origin, _, _ = _opened(place / entry.file)
+        if before and origin.previous_digest != before[0].manifest:
+            return f"{place / entry.file}: it follows another {entry.previous} than the one here"
+    except Corrupt as error:
+        return str(error)
+    return None
+
+
+def _adopt(place: Path, index: Index) -> Index:
+    """Enter whole snapshots that a crash left out of the index, oldest first; others are left alone and never read."""
+    known = {e.id for e in index.snapshots} | index.retracted.keys()
+    files = sorted(
+        (p for p in place.glob("*.duckdb") if shelf.is_id(p.stem) and p.stem not in known),
+        key=lambda p: shelf.order(p.stem),
+    )
+    for path in files:
+        entry = _adoptable(path, index)
+        if entry:
+            index = msgspec.structs.replace(index, latest=entry.id, snapshots=(*index.snapshots, entry))
+            shelf.write(place, index)
+    return index
+
+
+def _adoptable(path: Path, index: Index) -> Entry | None:
+    try:
+        entry = proven(path)
+    except Corrupt:
+        return None
+    return entry if entry.previous == index.latest else None

@@ -1,0 +1,1 @@
+"""Derived tensors held against the headers of a checkpoint, and the report of it."""
