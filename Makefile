@@ -49,10 +49,10 @@ soak: $(VENV)/installed-dev ## run the long tests (minutes)
 	$(BIN)/python -m pytest -m soak
 
 oracle: $(VENV)/installed-dev ## compare every family with the reference figures beside this checkout
-	$(BIN)/python tests/oracle_table.py
+	$(BIN)/python tests/tables/oracle_table.py
 
 peers: $(VENV)/installed-dev ## compare with other public tools
-	$(BIN)/python tests/peers_table.py
+	$(BIN)/python tests/tables/peers_table.py
 
 clean: ## remove the environment and caches; snapshots and the guide stay
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from places import SHARED
 
 # Prefect reads its settings at import. Its first server takes longer than its twenty seconds, and nothing of a test
 # may land in the database of whoever runs it.
@@ -26,8 +27,6 @@ os.environ |= {
 # A shared machine makes single examples slow without anything being wrong.
 hypothesis.settings.register_profile("atlas", deadline=None)
 hypothesis.settings.load_profile("atlas")
-
-SHARED = Path(__file__).parents[2] / "shared"
 
 
 @pytest.fixture(scope="session")

@@ -19,12 +19,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1])]
+sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1] / "support")]
 
 from hub_server import Population  # noqa: E402 - found by the line above
 
 FILES, DOWNLOADS, ROUNDS, WORKERS = 3000, 300, 3, 16
-SERVER = Path(__file__).parents[1] / "hub_server.py"
+SERVER = Path(__file__).parents[1] / "support" / "hub_server.py"
 
 
 @contextmanager

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
+from places import ROOT
 
 from atlas.families import available, family, row
 from atlas.layouts import FFN_LAYOUTS, MIXER_LAYOUTS
@@ -42,7 +42,7 @@ def test_a_row_has_its_evidence(model_type: str) -> None:
 def spoken() -> tuple[set[str], list[re.Pattern[str]]]:
     """Every text in the code of the atlas, and a pattern for every text put together there."""
     texts, patterns = set[str](), list[re.Pattern[str]]()
-    for path in (Path(__file__).parents[1] / "atlas").rglob("*.py"):
+    for path in (ROOT / "atlas").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 texts.add(node.value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import random
+import resource
 import signal
 import sqlite3
 from contextlib import closing
@@ -12,8 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hub_server import HubServer
 
+from pipeline.errors import AtlasError
 from pipeline.hub import crawl
 from pipeline.hub.limits import Limits
 from pipeline.hub.listing import Selection
@@ -78,3 +81,12 @@ def stored(home: Path, query: str) -> list[tuple[Any, ...]]:
     """Rows of the archive's own file."""
     with closing(sqlite3.connect(home / "archive/hub.sqlite")) as database:
         return database.execute(query).fetchall()
+
+
+def crawl_on_a_small_disk(home: Path, endpoint: str, words: str) -> None:
+    """In a child: no file may grow beyond 100 kB, so that SQLite itself meets a full disk."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
+    with pytest.raises(AtlasError, match=words):
+        crawled(home, endpoint)
+    os._exit(77)

@@ -6,12 +6,11 @@ import os
 import pty
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from places import ROOT
 
-ROOT = Path(__file__).parents[1]
-CODE = "from pipeline.screen import write; write(iter([[('loud', 'bold'), (' red', 'red')]]))"
+CODE = "from pipeline.sheets.screen import write; write(iter([[('loud', 'bold'), (' red', 'red')]]))"
 
 
 def on_a_terminal(**environment: str) -> bytes:

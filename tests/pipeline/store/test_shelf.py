@@ -13,12 +13,12 @@ from pathlib import Path
 import hand_made
 import polars as pl
 import pytest
+from places import ROOT
 
 from pipeline.cli import main
 from pipeline.errors import NotFound, Usage
 from pipeline.store import shelf, snapshot
 
-ROOT = Path(__file__).parents[1]
 FIRST, SECOND = "2026-11-29", "2026-11-30"
 
 
@@ -101,7 +101,7 @@ def test_only_what_exists_is_retracted_and_only_with_a_reason(
 def test_a_killed_prune_is_finished_by_the_next(home: Path, point: str) -> None:
     """Wherever pruning is killed, the retracted snapshot is not adopted again, and pruning again ends it well."""
     shelf.retract(home, SECOND, "wrong")
-    code = "import sys, pathlib; from pipeline import shelf; shelf.prune(pathlib.Path(sys.argv[1]))"
+    code = "import sys, pathlib; from pipeline.store import shelf; shelf.prune(pathlib.Path(sys.argv[1]))"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "ATLAS_FAILPOINT": f"{point}:kill"}
     ended = subprocess.run([sys.executable, "-c", code, str(home)], env=environment, check=False)
     assert ended.returncode == -signal.SIGKILL

@@ -17,13 +17,13 @@ import duckdb
 import hand_made
 import polars as pl
 import pytest
+from places import ROOT, SUPPORT
 
 from pipeline import durable
 from pipeline.errors import AtlasError, Busy, Corrupt, Invalid, NotFound, Usage
 from pipeline.store import build, shelf, snapshot
 
 DAY = hand_made.DAY
-TESTS = Path(__file__).parent
 PIP = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
 
 
@@ -303,7 +303,7 @@ test_snapshot.publish(Path(sys.argv[1]), test_snapshot.second())
 def test_a_kill_leaves_latest_whole_and_a_rerun_finishes(home: Path, point: str) -> None:
     """Killed at any write, latest is the old or the new snapshot, proven; a rerun gives what it would have given."""
     ended = subprocess.run(
-        [sys.executable, "-c", CODE, str(home), str(TESTS), str(TESTS.parent)],
+        [sys.executable, "-c", CODE, str(home), str(Path(__file__).parent), str(SUPPORT), str(ROOT)],
         env={**os.environ, "ATLAS_FAILPOINT": f"{point}:kill"}, capture_output=True, check=False,
     )  # fmt: skip
     assert ended.returncode == -signal.SIGKILL

@@ -8,6 +8,7 @@ import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -85,7 +86,8 @@ def test_a_chart_fits_into_its_own_frame(kind: str) -> None:
 def test_the_same_rows_give_the_same_bytes_in_another_process() -> None:
     """Nothing of the process, its hash seed among it, gets into any kind of chart."""
     drawing = "json.dump({k: t.drawn(k) for k in t.CASES}, sys.stdout)"
-    code = f"import json, sys; sys.path[:0] = {sys.path!r}; import test_charts as t; {drawing}"
+    path = [str(Path(__file__).parent), *sys.path]
+    code = f"import json, sys; sys.path[:0] = {path!r}; import test_charts as t; {drawing}"
     again = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, check=True, env={"PYTHONHASHSEED": "7"}
     ).stdout

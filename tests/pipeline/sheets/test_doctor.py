@@ -11,12 +11,12 @@ from pathlib import Path
 import hand_made
 import pytest
 from hub_server import HubServer, Population, Reply
+from places import ROOT
 
 from pipeline.cli import main
 from pipeline.sheets import doctor
 from pipeline.store import snapshot
 
-ROOT = Path(__file__).parents[1]
 NOWHERE = "http://127.0.0.1:9"
 CANARY = "hf_canary0canary0canary0canary0"
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import resource
 import signal
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from crawling import CHILDREN, crawled, facts, start_crawl, stored
+from crawling import CHILDREN, crawl_on_a_small_disk, crawled, facts, start_crawl, stored
+from failpoints import points
 from hub_server import HubServer, Population
-from test_durable import points
 
 from pipeline import durable
 from pipeline.errors import AtlasError, Corrupt
@@ -55,15 +53,6 @@ def test_a_failing_disk_is_a_sentence_and_running_again_mends_it(
         monkeypatch.delenv("ATLAS_FAILPOINT")
         _, summary = crawled(tmp_path, hub)
         assert summary.outcomes == {"ok": 12}
-
-
-def crawl_on_a_small_disk(home: Path, endpoint: str, words: str) -> None:
-    """In a child: no file may grow beyond 100 kB, so that SQLite itself meets a full disk."""
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
-    with pytest.raises(AtlasError, match=words):
-        crawled(home, endpoint)
-    os._exit(77)
 
 
 def test_a_disk_that_is_really_full_is_a_sentence_too(tmp_path: Path) -> None:

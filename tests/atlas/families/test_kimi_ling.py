@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
+from places import FIXTURES
 
 from atlas.interpret import derive
 from atlas.numbers.fingerprint import Fingerprint
 
-WIDTHS: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "fixtures" / "widths.json").read_text("utf-8"))
+WIDTHS: dict[str, dict[str, Any]] = json.loads((FIXTURES / "widths.json").read_text("utf-8"))
 KIMI_K3 = WIDTHS["moonshotai/Kimi-K3"]["text_config"]
 LING_LITE, LING_MINI = WIDTHS["inclusionAI/Ling-lite-1.5"], WIDTHS["inclusionAI/Ling-mini-2.0"]
 TOWER = 447_358_976

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from places import ROOT
 
 from pipeline.cli import main
 from pipeline.commands.schedule import parameters
 from pipeline.errors import Usage
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # what Prefect and its libraries deprecate is not ours to mend
-ROOT = Path(__file__).parents[1]
 
 
 def test_options_become_parameters_with_absolute_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from places import FIXTURES, ROOT, SHARED
 
 from atlas.families import available, family, row
 from atlas.interpret import derive
@@ -19,7 +20,6 @@ ROWS = sorted(t for t in available() if not t.startswith("_"))
 EXPECTED = [(t, e) for t in ROWS for e in row(t).get("expect", [])]
 LIBRARY = "transformers 5.24, "
 ARXIV = re.compile(r"^arXiv \d{2}(0[1-9]|1[0-2])\.\d{4,5}(, (section \d+(\.\d+)?|table \d+))?$")
-FIXTURES = Path(__file__).parent / "fixtures"
 PAPERS: dict[str, str] = tomllib.loads((FIXTURES / "papers.toml").read_text("utf-8"))
 """arXiv numbers by what the paper is about."""
 
@@ -68,7 +68,7 @@ def test_cited_papers_were_looked_up() -> None:
     """An arXiv number in a row or a part is one whose subject was confirmed; rows write it in one way."""
     papers = [r for t in ROWS for r in row(t)["references"] if "arxiv" in r.lower()]
     assert [r for r in papers if not ARXIV.match(r)] == []
-    sources = [f.read_text("utf-8") for f in (Path(__file__).parents[1] / "atlas").rglob("*.py")]
+    sources = [f.read_text("utf-8") for f in (ROOT / "atlas").rglob("*.py")]
     numbers = {n for text in (*papers, *sources) for n in re.findall(r"(?i)arxiv[ :/](\d{4}\.\d{4,5})", text)}
     assert numbers - PAPERS.keys() == set()
     assert PAPERS.keys() - numbers == set()
@@ -96,7 +96,7 @@ UNSTATED = {"olmo_hybrid"}
 @pytest.mark.parametrize(("model_type", "expect"), EXPECTED, ids=[f"{t}-{e['repo']}" for t, e in EXPECTED])
 def test_what_a_row_expects_is_derived(model_type: str, expect: dict[str, Any], request: pytest.FixtureRequest) -> None:
     """Every config at hand of the repository, or of the class as the library builds it, gives the total of the row."""
-    has_shared = (Path(__file__).parents[2] / "shared").is_dir()
+    has_shared = SHARED.is_dir()
     at_hand = configs(model_type, expect["repo"], request.getfixturevalue("shared") if has_shared else None)
     found = [derive(c).fingerprint for c in at_hand]
     totals = [f.params_total for f in found if model_type not in UNSTATED or f.verdict != "refused"]

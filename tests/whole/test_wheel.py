@@ -9,10 +9,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
 from pipeline import __version__, cli
-
-ROOT = Path(__file__).parents[1]
 
 
 class Installed:
@@ -60,8 +59,8 @@ def test_the_wheel_holds_three_packages_and_nothing_else(installed: Installed) -
     ("source", "inside"),
     [
         ("atlas/families", "atlas/families"),
-        ("pipeline/catalogue", "pipeline/catalogue"),
-        ("reports/pages", "pipeline/pages"),
+        ("pipeline/sources/catalogue", "pipeline/sources/catalogue"),
+        ("reports/pages", "pipeline/guide/pages"),
     ],
 )
 def test_the_wheel_holds_all_package_data(source: str, inside: str, installed: Installed) -> None:

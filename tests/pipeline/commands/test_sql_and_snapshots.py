@@ -10,10 +10,9 @@ from pathlib import Path
 
 import hand_made
 import pytest
+from places import ROOT
 
 from pipeline.store import snapshot
-
-ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,14 @@ Wrong and refused ones with the reason.
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from pathlib import Path
 
-from oracle import Outcome, hold, records
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-SHARED = Path(__file__).parents[2] / "shared"
+from oracle import Outcome, hold, records
+from places import SHARED
 
 
 def main() -> None:

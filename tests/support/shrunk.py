@@ -12,6 +12,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from places import FIXTURES
 from safetensors import TensorSpec, serialize_file
 
 from atlas.checkpoint.header import Comparison, compare
@@ -44,7 +45,7 @@ class Shrunk(NamedTuple):
 @cache
 def checkpoints() -> dict[str, Shrunk]:
     """The recorded checkpoints by model_type."""
-    lines = (Path(__file__).parent / "fixtures" / "checkpoints.jsonl").read_text("utf-8").splitlines()
+    lines = (FIXTURES / "checkpoints.jsonl").read_text("utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     return {
         r["model_type"]: Shrunk(r["model_type"], r["config"], {k: (d, tuple(s)) for k, (d, s) in r["tensors"].items()})

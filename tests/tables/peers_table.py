@@ -1,7 +1,7 @@
 """`make peers`: our figures for the configs of aiconfigurator-core beside those of other tools, differences explained.
 
 The tools are installed, for the comparison only, into an environment of their own within the one that runs this. The
-result is written to `pipeline/peers.json`, which ships; the configs are not kept. A difference that nothing explains
+result is written to `pipeline/sources/peers.json`, which ships; the configs are not kept. A difference nothing explains
 ends the run with 1, as does a config count below what the project promises.
 """
 
@@ -24,7 +24,7 @@ PINNED = {"aiconfigurator-core": "0.12.0", "kvfit": "0.3.0", "hf-mem": "0.5.6", 
 HOLDS_CONFIGS = "aiconfigurator-core"
 LEAST_DERIVED = 85
 HERE = Path(__file__).parent
-WRITTEN = HERE.parent / "pipeline" / "peers.json"
+WRITTEN = HERE.parents[1] / "pipeline" / "sources" / "peers.json"
 Row = tuple[str, str, str, int | None, int | None, str | None]
 
 

@@ -11,12 +11,12 @@ import time
 from pathlib import Path
 
 import pytest
+from failpoints import PIPELINE, points
+from places import ROOT
 
 from pipeline import durable
 from pipeline.errors import AtlasError, Busy
 
-PIPELINE = Path(durable.__file__).parent
-ROOT = PIPELINE.parent
 WRITE = """
 import pathlib, sys
 from pipeline import durable
@@ -129,18 +129,6 @@ def writes(path: Path) -> list[str]:
             or name in {"os.replace", "os.rename", "shutil.move"}
         ):
             found.append(f"{path.name}:{node.lineno} {name}")
-    return found
-
-
-def points() -> dict[str, list[str]]:
-    """The points named in the pipeline, each with where it stands."""
-    found: dict[str, list[str]] = {}
-    for path in sorted(PIPELINE.glob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call):
-                named = [k.value.value for k in node.keywords if k.arg == "point" and isinstance(k.value, ast.Constant)]
-                for point in named:
-                    found.setdefault(str(point), []).append(f"{path.name}:{node.lineno}")
     return found
 
 
