@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from atlas.api import inspect
-    from atlas.interpret import Derived, derive
+    from atlas.derived import Derived
+    from atlas.interpret import derive
     from atlas.numbers.fingerprint import Evidence, Fingerprint, LayerRow
 
 __all__ = ["Derived", "Evidence", "Fingerprint", "LayerRow", "derive", "inspect"]
@@ -20,7 +21,7 @@ __all__ = ["Derived", "Evidence", "Fingerprint", "LayerRow", "derive", "inspect"
 _HOMES = {
     "inspect": "atlas.api",
     "derive": "atlas.interpret",
-    "Derived": "atlas.interpret",
+    "Derived": "atlas.derived",
     "Evidence": "atlas.numbers.fingerprint",
     "Fingerprint": "atlas.numbers.fingerprint",
     "LayerRow": "atlas.numbers.fingerprint",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from atlas.layouts.common import Words
 from atlas.layouts.latent import mlp_types
+from atlas.layouts.words import Kinds
 from atlas.reading.config import Config
 from atlas.refusal import not_derivable
 
 
-def bailing(c: Config) -> Words:
+def bailing(c: Config) -> Kinds:
     """As `mlp_types`; the first class has neither norms of queries and keys nor correction biases, the second says."""
     if c.opt("use_bias"):
         raise not_derivable("with use_bias every projection has a bias, and no published model shows which are stored")

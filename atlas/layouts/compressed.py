@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from atlas.layouts.common import Words, among, entries, n_layers
-from atlas.reading.config import Config, mapping
+from atlas.layouts.common import n_layers
+from atlas.layouts.words import Kinds
+from atlas.reading.config import Config
+from atlas.reading.values import among, entries, mapping
 from atlas.refusal import contradiction
 
 RATIOS = {0: "sliding_attention", 4: "compressed_sparse_attention", 128: "heavily_compressed_attention"}
 
 
-def compress_ratios(c: Config) -> Words:
+def compress_ratios(c: Config) -> Kinds:
     """The listed kinds, else compress_ratios, else two heavily compressed layers and then both kinds in turn.
 
     Entries beyond the last layer describe drafting layers.
@@ -40,7 +42,7 @@ def _default(c: Config, n: int) -> list[str]:
     return [RATIOS[4] if i > 2 and i % 2 else RATIOS[128] for i in range(n)]
 
 
-def _first(field: str, stated: Any, n: int, known: Any) -> Words:
+def _first(field: str, stated: Any, n: int, known: Any) -> Kinds:
     words = entries(field, stated)[:n]
     if len(words) < n:
         raise contradiction(f"{field} has {len(words)} entries for {n} layers")
@@ -66,7 +68,7 @@ def _rotated(c: Config) -> None:
         c.derived("qk_rope_head_dim", int(c.count("head_dim") * share), f"head_dim x {share:g}")
 
 
-def hash_first(c: Config) -> Words:
+def hash_first(c: Config) -> Kinds:
     """The listed kinds, else experts chosen by a table in the first `num_hash_layers` layers, by a router after."""
     n, stated = n_layers(c), c.opt("mlp_layer_types")
     if stated is not None:

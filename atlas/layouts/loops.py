@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from atlas.layouts.common import MAX_LAYERS, Words, n_layers
+from atlas.layouts.common import MAX_LAYERS, n_layers
 from atlas.layouts.listed import cycle
+from atlas.layouts.words import Kinds, Words, kind_of
 from atlas.reading.config import Config
 from atlas.refusal import bad_value, contradiction, not_derivable
 
 
-def two_stacks(c: Config) -> Words:
+def two_stacks(c: Config) -> Kinds:
     """A low stack run `L_cycles` times, then a high stack once, all of it `H_cycles` times (HRM-Text).
 
     A config written by the library states the depth of all rounds together beside the depth of one stack.
@@ -26,7 +27,7 @@ def two_stacks(c: Config) -> Words:
     return round_one + ("layer_again",) * (one * (low + 1) * (high - 1))
 
 
-def looped_middle(c: Config) -> Words:
+def looped_middle(c: Config) -> Kinds:
     """Input layers, middle layers run `n_recurrent_loops` times, output layers (Dory).
 
     A released config lists attention and feed-forward as blocks of their own: every pair of them is one layer.
@@ -59,10 +60,10 @@ def _merge_pairs(c: Config) -> None:
             c.derived(field, c.size(field) // 2, "two listed blocks make one layer")
 
 
-def as_mixer(c: Config) -> Words:
+def as_mixer(_: Config, mixers: Words) -> Kinds:
     """The feed-forward of a round is that of its mixer: stored in the first, used again after."""
-    return tuple("mlp_again" if w.endswith("_again") else "mlp" for w in c.shared["mixers"])
+    return tuple("mlp_again" if kind_of(w).endswith("_again") else "mlp" for w in mixers)
 
 
 LOOPED = {f.__name__: f for f in (two_stacks, looped_middle)}
-FFN_LAYOUTS = {"as_mixer": as_mixer}
+FOLLOWING = {"as_mixer": as_mixer}

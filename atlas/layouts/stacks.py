@@ -6,8 +6,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from atlas.families import Family
-from atlas.layouts.common import Words, n_layers
+from atlas.families.rules import Family
+from atlas.layouts.common import n_layers
+from atlas.layouts.words import Kinds
 from atlas.numbers.fingerprint import Evidence
 from atlas.parse import Raw
 from atlas.reading.answers import DERIVED
@@ -113,19 +114,19 @@ class _Prefixed(dict[str, Evidence]):
         self.target[name] = Evidence(name, note.value, note.origin, note.source)
 
 
-def decoder_or_encoder(c: Config) -> Words:
+def decoder_or_encoder(c: Config) -> Kinds:
     """Every layer attends both ways; back alone where `is_decoder` is true, and over a source if stated."""
     if not c.flag("is_decoder"):
         return ("encoder",) * n_layers(c)
     return ("decoder_with_source" if c.flag("add_cross_attention") else "decoder",) * n_layers(c)
 
 
-def first_apart(c: Config) -> Words:
+def first_apart(c: Config) -> Kinds:
     """The first layer holds the table of relative positions for all (T5)."""
     return ("first",) + ("other",) * (n_layers(c) - 1)
 
 
-def one_group(c: Config) -> Words:
+def one_group(c: Config) -> Kinds:
     """The layers of one group, run over and over (ALBERT); with several groups, the layers take turns by depth."""
     n, groups = n_layers(c), c.count("num_hidden_groups")
     if c.count("inner_group_num") != 1 or groups > n:
@@ -134,12 +135,7 @@ def one_group(c: Config) -> Words:
     return tuple("encoder" if i == 0 or taken[i] != taken[i - 1] else "encoder_again" for i in range(n))
 
 
-def again_as_mixer(c: Config) -> Words:
-    """The feed-forward of a layer run again is run again too."""
-    return tuple("mlp_again" if w.endswith("_again") else "mlp" for w in one_group(c))
-
-
-def gelu_words(c: Config) -> Words:
+def gelu_words(c: Config) -> Kinds:
     """Every layer alike; `feed_forward_proj` says the activation, and a gate where it begins with gated (T5)."""
     stated = c.word("feed_forward_proj")
     words = stated.split("-")
@@ -161,13 +157,13 @@ def gelu_words(c: Config) -> Words:
     return ("mlp",) * n_layers(c)
 
 
-def every_step(c: Config) -> Words:
+def every_step(c: Config) -> Kinds:
     """Experts in every `sparse_step`-th layer (NLLB-MoE)."""
     step = c.size("sparse_step")
     return tuple("moe" if step and (i + 1) % step == 0 else "mlp" for i in range(n_layers(c)))
 
 
-def spread(c: Config) -> Words:
+def spread(c: Config) -> Kinds:
     """Experts at equal steps from the second layer on; the step is stated, else layers over sparse layers (Switch)."""
     n, step = n_layers(c), c.opt("sparse_step")
     if step is None:
@@ -180,4 +176,4 @@ def spread(c: Config) -> Words:
 
 
 MIXER_LAYOUTS = {f.__name__: f for f in (decoder_or_encoder, first_apart, one_group)}
-FFN_LAYOUTS = {f.__name__: f for f in (gelu_words, every_step, spread, again_as_mixer)}
+FFN_LAYOUTS = {f.__name__: f for f in (gelu_words, every_step, spread)}

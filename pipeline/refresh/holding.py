@@ -9,7 +9,8 @@ from typing import Any
 import polars as pl
 
 from atlas.checkpoint.totals import check_total
-from atlas.interpret import Derived, derive
+from atlas.derived import Derived
+from atlas.interpret import derive
 from pipeline.sources.catalogue import Content, Entry, Expected, Fact
 from pipeline.verify.verification import disagreements, total_row
 from schemas.vocabulary import Check

@@ -14,7 +14,8 @@ import msgspec
 from atlas.api import read
 from atlas.checkpoint.header import Comparison, compare
 from atlas.checkpoint.totals import as_stated, check_total, disagreement, in_name
-from atlas.interpret import Derived, derive, reader
+from atlas.derived import Derived
+from atlas.interpret import derive, reader
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.numbers.structure import Model
 from atlas.parse import load

@@ -9,9 +9,9 @@ import pytest
 from places import ROOT
 
 from atlas.families import available, family, row
-from atlas.layouts import FFN_LAYOUTS, MIXER_LAYOUTS
-from atlas.parts import ENDS, FFNS, MIXERS
-from atlas.parts.norms import NORMS
+from atlas.layouts import FFN_LAYOUTS, FOLLOWING, MIXER_LAYOUTS
+from atlas.readers import ENDS, FFNS, MIXERS
+from atlas.readers.norms import NORMS
 from schemas.vocabulary import Mixer, NormClass, NormPlacement
 
 ROWS = sorted(t for t in available() if not t.startswith("_"))
@@ -22,7 +22,7 @@ def test_what_a_row_names_exists(model_type: str) -> None:
     """Layouts, parts, norms and ends named by a row are there, so that no config can run into a missing one."""
     rules = family(model_type)
     assert rules.layout in MIXER_LAYOUTS
-    assert rules.ffn_layout in FFN_LAYOUTS
+    assert rules.ffn_layout in FFN_LAYOUTS.keys() | FOLLOWING.keys()
     assert rules.norms in NORMS
     assert rules.ends in ENDS
     assert {s.part for specs in rules.mixers.values() for s in specs} <= MIXERS.keys()

@@ -1,16 +1,67 @@
-"""Attention of families whose code travels with the checkpoint: what their own switches mean.
+"""Attention of families whose heads follow switches of their own.
 
-Where a family has no class in a library, nothing is taken for granted: a switch that no published model uses
+Where a family's code travels with its checkpoints, nothing is taken for granted: a switch that no published model uses
 is refused.
 """
 
 from __future__ import annotations
 
+from atlas.layouts.words import Grouped
 from atlas.numbers.structure import Part
-from atlas.parts.attention import Gqa, gqa, head_dim, kv_heads, rotary_dim
-from atlas.parts.ffn import Mlp, activation, mlp
-from atlas.reading.config import View, finite
+from atlas.parts.attention import Gqa, gqa
+from atlas.readers.attention import head_dim, kv_heads, read_gqa, rotary_dim
+from atlas.readers.view import View, said
+from atlas.reading.values import finite
 from atlas.refusal import bad_value, contradiction, not_derivable
+
+
+def read_falcon(v: View) -> Part:
+    """Falcon's attention: its KV heads follow from two switches, its positions from a third."""
+    d, heads = v.count("hidden_size"), v.count("num_attention_heads")
+    c = v.config
+    if c.flag("new_decoder_architecture"):
+        kv = kv_heads(v, heads)
+    else:
+        shared = c.flag("multi_query")
+        kv = v.derived(
+            "num_key_value_heads",
+            1 if shared else heads,
+            "multi_query: one KV head" if shared else "one KV head per query head",
+        )
+    hd, position = head_dim(v, d, heads), "alibi" if c.flag("alibi") else "rope"
+    c.derived("position", position, "alibi is " + str(position == "alibi").lower())
+    rotated = hd if position == "rope" else None
+    return gqa(Gqa(d, heads, kv, hd, hd, v.flag("qkv_bias"), v.flag("o_bias"), position=position, rotary_dim=rotated))
+
+
+def read_multi_query(v: View) -> Part:
+    """One KV head where `multi_query` is true, one per query head where not (GPT-BigCode)."""
+    d, heads, shared = v.count("hidden_size"), v.count("num_attention_heads"), v.flag("multi_query")
+    kv = v.derived(
+        "num_key_value_heads",
+        1 if shared else heads,
+        "multi_query: one KV head" if shared else "one KV head per query head",
+    )
+    hd = head_dim(v, d, heads)
+    return gqa(Gqa(d, heads, kv, hd, hd, v.flag("qkv_bias"), v.flag("o_bias"), position=v.text("position")))
+
+
+def read_molmo(v: View) -> Part:
+    """Queries and keys normed per head (`qwen3`) or over all heads; norms may stand on the outputs (Molmo 2)."""
+    wide = v.text("qk_norm_type") != "qwen3"
+    v.derived("qk_norm", "full" if wide else "head", f"qk_norm_type is {'not ' if wide else ''}qwen3")
+    if v.flag("norm_after"):
+        v.derived("norm_placement", "post_sublayer", "norm_after is true")
+    return read_gqa(v)
+
+
+def read_block_attention(v: View) -> Part:
+    """Attention whose KV heads are the query heads over those in a group."""
+    d, heads, group = v.count("hidden_size"), v.count("num_attention_heads"), said(v, Grouped).group
+    if heads % group:
+        raise contradiction(f"{heads} query heads are no multiple of {group} in a group")
+    hd, bias = head_dim(v, d, heads), v.flag("attention_bias")
+    return gqa(Gqa(d, heads, heads // group, hd, hd, bias, bias, rotary_dim=hd))
 
 
 def read_qwen(v: View) -> Part:
@@ -61,13 +112,6 @@ def read_baichuan(v: View) -> Part:
     return gqa(Gqa(d, heads, heads, hd, hd, position=position, rotary_dim=hd if position == "rope" else None))
 
 
-def read_biased(v: View) -> Part:
-    """Biases on q, k, v and output where `bias` is true (InternLM, openPangu-Embedded)."""
-    d, heads = v.count("hidden_size"), v.count("num_attention_heads")
-    kv, hd, bias = kv_heads(v, heads), head_dim(v, d, heads), v.flag("bias")
-    return gqa(Gqa(d, heads, kv, hd, hd, bias, bias, rotary_dim=hd))
-
-
 def read_rotary_elements(v: View) -> Part:
     """Multi-head attention with biases; the config states how many elements of each head are rotated (Phi 1.5)."""
     d, heads = v.count("hidden_size"), v.count("num_attention_heads")
@@ -75,13 +119,6 @@ def read_rotary_elements(v: View) -> Part:
     if rotated > hd:
         raise contradiction(f"rotary_dim {rotated} is more than a head of {hd}")
     return gqa(Gqa(d, heads, heads, hd, hd, v.flag("qkv_bias"), v.flag("o_bias"), rotary_dim=rotated))
-
-
-def read_internlm3(v: View) -> Part:
-    """One switch for biases on q, k, v and another for the output's (InternLM3)."""
-    d, heads = v.count("hidden_size"), v.count("num_attention_heads")
-    kv, hd = v.count("num_key_value_heads"), head_dim(v, d, heads)
-    return gqa(Gqa(d, heads, kv, hd, hd, v.flag("qkv_bias"), v.flag("bias"), rotary_dim=hd))
 
 
 MINICPMV = {"2.0": "minicpm", "2.5": "llama", "2.6": "qwen2", "4.0": "llama", "4.5": "qwen3"}
@@ -142,23 +179,3 @@ def read_hf_olmo(v: View) -> Part:
     )
     hd = head_dim(v, d, heads)
     return gqa(Gqa(d, heads, kv, hd, hd, rotary_dim=hd))
-
-
-def read_hf_olmo_mlp(v: View) -> Part:
-    """A gated network: mlp_hidden_size, else mlp_ratio x d_model, counts gate and up together."""
-    if v.text("activation_type") != "swiglu":
-        raise bad_value("activation_type", v.opt("activation_type"), "swiglu")
-    d, both = v.count("hidden_size"), v.opt_count("mlp_hidden_size")
-    both = v.count("mlp_ratio") * d if both is None else both
-    if both % 2:
-        raise contradiction(f"a fused width of {both} has no halves")
-    width = v.derived("intermediate_size", both // 2, "half of mlp_hidden_size, else of mlp_ratio x d_model")
-    return mlp(Mlp(d, width, True, False, "silu"))
-
-
-def read_residual_mlp(v: View) -> Part:
-    """A gated network as wide as the hidden state, beside the experts (Arctic)."""
-    if not v.flag("use_residual"):
-        raise not_derivable("use_residual is false: every published Arctic has a dense network beside its experts")
-    d = v.count("hidden_size")
-    return mlp(Mlp(d, d, True, False, activation(v)))

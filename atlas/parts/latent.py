@@ -1,6 +1,8 @@
-"""What families add to latent attention: output gates, sinks, a norm of the rotary key, windows, pooled indexers.
+"""Multi-head latent attention: what is kept is one latent per token and one rotary key shared by all heads.
 
-A row says by facts of the part which of these a layer has; the rest is the attention of `mla` or `sparse`.
+DeepSeek-V2 (arXiv 2405.04434), section 2.1. Counted in the absorbed form: scores and values are taken from the latent
+itself, so that
+one token costs 2 x heads x ((kv_lora_rank + rope) + kv_lora_rank) FLOPs per position.
 """
 
 from __future__ import annotations
@@ -9,15 +11,71 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from atlas.numbers.structure import Mixing, Part, Read, State, Tensor, part
-from atlas.parts import mla
-from atlas.parts.sparse import Dsa, dsa, read_indexer
-from atlas.reading.config import View
-from schemas.vocabulary import Component, Mixer, Role
+from schemas.vocabulary import AttentionKind, Component, Mixer, Role
 
 A = Component.ATTENTION
 
 
-class More(NamedTuple):
+class Mla(NamedTuple):
+    """Scalars of latent attention, in elements; `q_rank` None where queries come straight from the hidden state."""
+
+    d: int
+    heads: int
+    q_rank: int | None
+    kv_rank: int
+    nope: int
+    rope: int
+    v_head_dim: int
+    bias: bool = False
+    position: str = "rope"
+
+
+@lru_cache(maxsize=4096)
+def mla(s: Mla) -> Part:
+    """Latent attention of these scalars."""
+    held = s.kv_rank + s.rope
+    read = Read(2 * s.heads * (held + s.kv_rank), held)
+    info = Mixing(
+        Mixer.FULL_ATTENTION,
+        "mla",
+        AttentionKind.MLA,
+        s.heads,
+        None,
+        s.nope + s.rope,
+        s.v_head_dim,
+        None,
+        s.position,
+        s.rope if s.position == "rope" else None,
+        "latent",
+        s.bias,
+    )
+    return part("attention.mla", weights(s), (State("kv", held),), (read,), info)
+
+
+def weights(s: Mla) -> list[Tensor]:
+    """The projections of latent attention and the norms of its latents."""
+    wide = s.heads * (s.nope + s.rope)
+    if s.q_rank is None:
+        made = [Tensor("self_attn.q_proj.weight", (wide, s.d), A)]
+    else:
+        made = [
+            Tensor("self_attn.q_a_proj.weight", (s.q_rank, s.d), A),
+            Tensor("self_attn.q_a_layernorm.weight", (s.q_rank,), A, Role.VECTOR),
+            Tensor("self_attn.q_b_proj.weight", (wide, s.q_rank), A),
+        ]
+        made += [Tensor("self_attn.q_a_proj.bias", (s.q_rank,), A, Role.VECTOR)] * s.bias
+    made += [Tensor("self_attn.kv_a_proj_with_mqa.bias", (s.kv_rank + s.rope,), A, Role.VECTOR)] * s.bias
+    made += [Tensor("self_attn.o_proj.bias", (s.d,), A, Role.VECTOR)] * s.bias
+    return [
+        *made,
+        Tensor("self_attn.kv_a_proj_with_mqa.weight", (s.kv_rank + s.rope, s.d), A),
+        Tensor("self_attn.kv_a_layernorm.weight", (s.kv_rank,), A, Role.VECTOR),
+        Tensor("self_attn.kv_b_proj.weight", (s.heads * (s.nope + s.v_head_dim), s.kv_rank), A),
+        Tensor("self_attn.o_proj.weight", (s.d, s.heads * s.v_head_dim), A),
+    ]
+
+
+class Additions(NamedTuple):
     """What is added: rows of an output gate, sinks, a norm of the rotary key, a window, tokens per indexer pool."""
 
     d: int
@@ -33,7 +91,7 @@ class More(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def more(base: Part, s: More) -> Part:
+def with_additions(base: Part, s: Additions) -> Part:
     """The attention `base` with what `s` adds."""
     kept = [t for t in base.tensors if not (s.joint and ".q_b_proj." in t.name)]
     states = tuple(_state(x, s) for x in base.states)
@@ -41,7 +99,7 @@ def more(base: Part, s: More) -> Part:
     return part(f"{base.kind}.more", [*kept, *_added(base, s)], states, reads, _info(base, s))
 
 
-def _added(base: Part, s: More) -> list[Tensor]:
+def _added(base: Part, s: Additions) -> list[Tensor]:
     made = [Tensor("self_attn.g_proj.weight", (s.gate, s.d), A)] * (s.gate > 0)
     made += [Tensor("self_attn.sinks", (s.heads,), A, Role.VECTOR)] * s.sinks
     made += [Tensor("self_attn.k_rope_only_layernorm.weight", (s.rope,), A, Role.VECTOR)] * s.key_norm
@@ -55,7 +113,7 @@ def _added(base: Part, s: More) -> list[Tensor]:
     return made
 
 
-def _state(x: State, s: More) -> State:
+def _state(x: State, s: Additions) -> State:
     """A pooled indexer keeps key, gate score and a mark of every token.
 
     Keys of pools are made from them when they are read.
@@ -65,7 +123,7 @@ def _state(x: State, s: More) -> State:
     return x._replace(window=s.window)
 
 
-def _read(x: Read, s: More) -> Read:
+def _read(x: Read, s: Additions) -> Read:
     """Reads of the index are those of a width of their own.
 
     Pools are scored once each, and all their tokens are loaded.
@@ -77,40 +135,11 @@ def _read(x: Read, s: More) -> Read:
     return x._replace(elements=s.pool * (2 * x.elements + 1), stride=s.pool, width=s.index_width)
 
 
-def _info(base: Part, s: More) -> Mixing:
+def _info(base: Part, s: Additions) -> Mixing:
     assert isinstance(base.info, Mixing)  # noqa: S101 - attention says what it is
     changed = base.info._replace(has_sinks=s.sinks)
     return (
         changed
         if s.window is None
         else changed._replace(mixer=Mixer.SLIDING_ATTENTION, label="mla-swa", window=s.window)
-    )
-
-
-def read_latent(v: View) -> Part:
-    """Latent attention with what the row's facts add, behind an indexer where the row says so."""
-    a, own = mla.scalars(v), v.opt("own_indexer")
-    return more(mla.mla(a) if own is None else dsa(Dsa(a, read_indexer(v), own)), _scalars(v, a))
-
-
-def read_latent_plain(v: View) -> Part:
-    """The same in a layer that has no indexer in a family whose other layers have one."""
-    a = mla.scalars(v)
-    return more(mla.mla(a), _scalars(v, a))
-
-
-def _scalars(v: View, a: mla.Mla) -> More:
-    gates = {"none": 0, "per_head": a.heads, "per_value": a.heads * a.v_head_dim}
-    pool = v.opt_count("index_kpool") or 0
-    return More(
-        a.d,
-        a.heads,
-        a.rope,
-        gates[v.opt("latent_gate") or "none"],
-        v.opt("sinks") is True,
-        v.opt("key_norm") is True,
-        v.opt_count("window"),
-        pool,
-        v.opt_count("index_width") or 2,
-        a.heads * (a.nope + a.rope + a.v_head_dim) if v.opt("joint_gate") is True else 0,
     )
