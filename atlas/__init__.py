@@ -11,15 +11,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from atlas.api import inspect
     from atlas.derived import Derived
     from atlas.interpret import derive
     from atlas.numbers.fingerprint import Evidence, Fingerprint, LayerRow
+    from pipeline.sources.library import inspect
 
 __all__ = ["Derived", "Evidence", "Fingerprint", "LayerRow", "derive", "inspect"]
 
 _HOMES = {
-    "inspect": "atlas.api",
+    "inspect": "pipeline.sources.library",
     "derive": "atlas.interpret",
     "Derived": "atlas.derived",
     "Evidence": "atlas.numbers.fingerprint",

@@ -12,7 +12,7 @@ from atlas.assemble import assembled, one_layer
 from atlas.derived import Derived
 from atlas.families.loader import BESIDE, family, known
 from atlas.families.rules import Family
-from atlas.layouts.stacks import STACKS, encoder_reader
+from atlas.layouts.stacks import STACKS
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.numbers.structure import Run, layer, model
 from atlas.parse import Raw, load
@@ -20,6 +20,8 @@ from atlas.readers import ENDS
 from atlas.readers.drafting import drafts
 from atlas.reading import correct
 from atlas.reading.config import Config
+from atlas.reading.derivations import settle
+from atlas.reading.encoder import encoder_reader
 from atlas.refusal import Refused, not_derivable, shown
 from schemas.vocabulary import RefusalKind, Verdict
 
@@ -49,7 +51,7 @@ def refusal(refused: Refused, name: str | None, data: Raw | None) -> Derived:
 
 
 def _derive(data: Raw, name: str | None) -> Derived:
-    c = reader(data)
+    c = settle(reader(data))
     parts, cls = ENDS[c.rules.ends](c)
     made = model(layer(parts), stacked(c), c.word("norm_class"), placement(c))
     derived = describe.described(c, made, data, name, cls)
@@ -131,10 +133,8 @@ def model_type_of(data: Raw) -> str:
 
 
 def placement(c: Config) -> str:
-    """Where the block norms stand, by the family's rule or by a switch it has: a parallel residual, or pre-norm."""
+    """Where the block norms stand, by the family's rule or beside a parallel residual."""
     stated = c.word("norm_placement")
-    if "pre_norm" in c.rules.defaults and c.flag("pre_norm"):
-        return c.derived("norm_placement", "pre", "pre_norm is true")
     if not c.opt("parallel_residual"):
         return stated
     return c.derived("norm_placement", "parallel", "attention and feed-forward stand side by side")
@@ -149,4 +149,5 @@ def stacked(c: Config) -> tuple[Run, ...]:
         runs = stack.runs + drafts(c, partial(one_layer, c, stack))
     if "encoder" not in stacks:
         return runs
-    return runs + tuple(r._replace(stack="encoder") for r in assembled(encoder_reader(c)).runs)
+    encoder = c if c.rules.encoder is None else settle(encoder_reader(c))
+    return runs + tuple(r._replace(stack="encoder") for r in assembled(encoder).runs)

@@ -44,7 +44,6 @@ MIXER_LAYOUTS: dict[str, Layout] = {
     "window_gated": windows.window_gated,
     "window_switched": windows.window_switched,
     "every_nth_full": windows.every_nth_full,
-    "every_nth_full_halved": windows.every_nth_full_halved,
     "llama4": windows.llama4,
     "every_nth_linear": hybrids.every_nth_linear,
     "pattern_letters": hybrids.pattern_letters,

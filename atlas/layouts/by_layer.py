@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atlas.layouts.common import n_layers
+from atlas.layouts.common import checked, n_layers
 from atlas.layouts.latent import flags, mlp_types
 from atlas.layouts.words import Heads, Kinds, Words
 from atlas.reading.config import Config
@@ -57,7 +57,7 @@ def experts_listed(c: Config) -> Kinds:
     n, spare = n_layers(c), c.opt("n_mtp_layers")
     stated, listed = c.opt("mlp_layer_types"), c.opt("moe_layers_enum")
     if stated is not None and type(spare) is int and len(entries("mlp_layer_types", stated)) == n + spare:
-        c.derived("mlp_layer_types", stated[:n], "entries after the last layer describe drafting layers")
+        return checked("mlp_layer_types", stated[:n], n, c.rules.ffns)
     if stated is not None or listed is None:
         return mlp_types(c)
     items = listed.split(",") if isinstance(listed, str) else entries("moe_layers_enum", listed)

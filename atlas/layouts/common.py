@@ -33,8 +33,12 @@ def same_ffn(c: Config) -> Kinds:
 
 def listed(c: Config, field: str, known: Any) -> Kinds:
     """A list in the config with one known word per layer."""
-    words = tuple(c.items(field))
-    n = n_layers(c)
+    return checked(field, c.items(field), n_layers(c), known)
+
+
+def checked(field: str, stated: list[Any], n: int, known: Any) -> Kinds:
+    """A list with one known word for each of `n` layers; raises `Refused`."""
+    words = tuple(stated)
     if len(words) != n:
         raise contradiction(f"{field} has {len(words)} entries for {n} layers")
     for word in words:

@@ -7,7 +7,7 @@ from typing import Any
 from atlas.layouts.common import n_layers
 from atlas.layouts.words import Kinds
 from atlas.reading.config import Config
-from atlas.reading.values import among, entries, mapping
+from atlas.reading.values import among, entries
 from atlas.refusal import contradiction
 
 RATIOS = {0: "sliding_attention", 4: "compressed_sparse_attention", 128: "heavily_compressed_attention"}
@@ -18,8 +18,6 @@ def compress_ratios(c: Config) -> Kinds:
 
     Entries beyond the last layer describe drafting layers.
     """
-    _rates(c)
-    _rotated(c)
     n, stated = n_layers(c), c.opt("layer_types")
     if stated is None:
         ratios = c.opt("compress_ratios")
@@ -48,24 +46,6 @@ def _first(field: str, stated: Any, n: int, known: Any) -> Kinds:
         raise contradiction(f"{field} has {len(words)} entries for {n} layers")
     among(field, words, known)
     return tuple(words)
-
-
-def _rates(c: Config) -> None:
-    """Tokens per compressed entry: stated by kind, else 4 and 128."""
-    stated = c.opt("compress_rates")
-    for short, kind, usual in (("sparse", RATIOS[4], 4), ("heavy", RATIOS[128], 128)):
-        name, rate = f"compress_rate_{short}", c.opt_count(f"compress_rate_{short}")
-        if rate is None and stated is not None:
-            rate = mapping("compress_rates", stated).get(kind)
-        c.derived(name, usual if rate is None else rate, f"tokens per entry of {kind}")
-
-
-def _rotated(c: Config) -> None:
-    """Dimensions of an entry that RoPE turns: stated, else a stated share, else an eighth."""
-    if c.opt_count("qk_rope_head_dim") is None:
-        share = c.number("partial_rotary_factor")
-        share = 0.125 if share is None else share
-        c.derived("qk_rope_head_dim", int(c.count("head_dim") * share), f"head_dim x {share:g}")
 
 
 def hash_first(c: Config) -> Kinds:

@@ -16,7 +16,7 @@ LATER = 3
 """Rounds from the third on are alike."""
 
 
-def _kinds(c: Config) -> Kinds:
+def every_sixth_full(c: Config) -> Kinds:
     """layer_types, else the layers of local_layer_ids windowed, else every sixth full."""
     n, local = n_layers(c), c.opt("local_layer_ids")
     if c.opt("layer_types") is not None:
@@ -33,20 +33,7 @@ def _every_sixth(n: int) -> Kinds:
     return tuple("hybrid_sliding" if (i + 1) % 6 else "hybrid" for i in range(n))
 
 
-def inkling(c: Config) -> Kinds:
-    """First generation. A stated dense_intermediate_size makes intermediate_size the experts' width."""
-    dense = c.opt_count("dense_intermediate_size")
-    if dense is not None:
-        c.derived(
-            "moe_intermediate_size",
-            c.count("intermediate_size"),
-            "intermediate_size, as dense_intermediate_size is stated",
-        )
-        c.derived("intermediate_size", dense, "dense_intermediate_size")
-    return _kinds(c)
-
-
-def inkling_ffn(c: Config) -> Kinds:
+def dense_to_index(c: Config) -> Kinds:
     """mlp_layer_types, else the first `dense_mlp_idx` layers dense."""
     if c.opt("mlp_layer_types") is not None:
         return listed(c, "mlp_layer_types", c.rules.ffns)
@@ -71,21 +58,21 @@ def _looped(n: int, start: int, end: int, passes: int) -> Rounds:
     return (*((i, 0) for i in range(start)), *core, *((i, 0) for i in range(end, n)))
 
 
-def inkling2(c: Config) -> Words:
+def in_rounds(c: Config) -> Words:
     """Later generations: kind of layer, whether it leads, and its round."""
-    return _in_rounds(_kinds(c), _rounds(c))
+    return _rounds_of(every_sixth_full(c), _rounds(c))
 
 
 @lru_cache(maxsize=256)
-def _in_rounds(kinds: Kinds, rounds: Rounds) -> Words:
+def _rounds_of(kinds: Kinds, rounds: Rounds) -> Words:
     return tuple(Round(kinds[i], r, leads=i == 0) for i, r in rounds)
 
 
-def inkling2_ffn(_: Config, mixers: Words) -> Words:
+def experts_in_rounds(_: Config, mixers: Words) -> Words:
     """Experts in every layer, with its round."""
     return tuple(Round("sparse", word.number) for word in mixers if isinstance(word, Round))
 
 
-LAYOUTS = {"inkling": inkling, "inkling2": inkling2}
-FFN_LAYOUTS = {"inkling": inkling_ffn}
-FOLLOWING = {"inkling2": inkling2_ffn}
+LAYOUTS = {"every_sixth_full": every_sixth_full, "in_rounds": in_rounds}
+FFN_LAYOUTS = {"dense_to_index": dense_to_index}
+FOLLOWING = {"experts_in_rounds": experts_in_rounds}

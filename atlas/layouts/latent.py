@@ -111,7 +111,6 @@ def kimi_linear(c: Config) -> Kinds:
 
 def mimo(c: Config) -> Kinds:
     """Full and windowed layers: listed, else by hybrid_layer_pattern (1: windowed), else full at 0 and every 6th."""
-    _mimo_window(c)
     _mimo_alike(c)
     if c.opt("layer_types") is not None:
         return listed(c, "layer_types", c.rules.mixers)
@@ -131,15 +130,6 @@ def _mimo_alike(c: Config) -> None:
             raise not_derivable(f"swa_{field} is not {field}: only the remote code reads it")
     if c.opt("swa_num_key_value_heads") not in (None, 2 * c.count("num_key_value_heads")):
         raise not_derivable("swa_num_key_value_heads is not twice num_key_value_heads: only the remote code reads it")
-
-
-def _mimo_window(c: Config) -> None:
-    """`sliding_window_size` counts the tokens before the current one; the window counts that one too."""
-    before = c.opt_count("sliding_window_size")
-    if before is None:
-        c.derived("window", c.count("sliding_window"), "sliding_window")
-    else:
-        c.derived("window", before + 1, f"sliding_window_size + 1 = {before} + 1: the current token counts too")
 
 
 def every_second_linear(c: Config) -> Kinds:
@@ -196,8 +186,6 @@ def indexed_or_window(c: Config) -> Kinds:
     """
     n, stated = n_layers(c), c.opt("layer_types")
     indexed = "full_attention" if c.opt("use_dsa") is False else "indexed_attention"
-    window = c.opt("sliding_window") or c.opt("sliding_window_size") or 512
-    c.derived("window", window, "sliding_window, else sliding_window_size, else 512")
     if stated is None:
         everywhere = c.opt("use_sliding_window") is False
         c.derived("layer_types", "layers 0 and 1 and every 4th from 5 indexed", "no list is stated")

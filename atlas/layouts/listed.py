@@ -86,20 +86,7 @@ def cohere2_moe(c: Config) -> Kinds:
     )
 
 
-def local_half(c: Config) -> Kinds:
-    """As ModernBERT as a decoder, which looks back over half of the stated window."""
-    stated = c.count("local_attention")
-    c.derived("sliding_window", stated // 2, f"half of local_attention {stated}: the half that looks back")
-    return _local(c)
-
-
-def local_whole(c: Config) -> Kinds:
-    """As ModernBERT, which looks over half of the stated window to each side."""
-    c.derived("sliding_window", c.count("local_attention"), "local_attention: half of it to each side")
-    return _local(c)
-
-
-def _local(c: Config) -> Kinds:
+def local(c: Config) -> Kinds:
     """The config's layer_types, else every n-th layer from the first on full; layer 0 has no norm before attention."""
     n, every = n_layers(c), c.count("global_attn_every_n_layers")
     if c.opt("layer_types") is None:
@@ -134,13 +121,6 @@ def moe_range(c: Config) -> Kinds:
     return tuple("moe" if (i + 1) % every == 0 and start <= i <= last else "dense" for i in range(n))
 
 
-def shared_by_width(c: Config) -> Kinds:
-    """Experts in every layer, with one shared expert where its width is not 0."""
-    width = c.size("shared_intermediate_size")
-    c.derived("n_shared_experts", int(width > 0), "one where shared_intermediate_size is not 0")
-    return ("moe",) * n_layers(c)
-
-
 def dense_or_retrieved(c: Config) -> Kinds:
     """Every layer dense, or every layer with retrieved experts where `is_moe` is true."""
     return (("retrieved" if c.flag("is_moe") else "mlp"),) * n_layers(c)
@@ -149,23 +129,6 @@ def dense_or_retrieved(c: Config) -> Kinds:
 def first_routed(c: Config) -> Kinds:
     """Experts in every layer; the first router has none before it."""
     return ("first",) + ("moe",) * (n_layers(c) - 1)
-
-
-def halved(c: Config) -> Kinds:
-    """Every layer alike; the stated width counts gate and up projection together."""
-    stated = c.count("ffn_dim")
-    c.derived("intermediate_size", stated // 2, f"half of ffn_dim {stated}")
-    return ("mlp",) * n_layers(c)
-
-
-def rounded_up(c: Config) -> Kinds:
-    """Every layer alike; the width is a multiple of the hidden size, rounded up."""
-    factor, unit = c.number("ffn_proj_factor"), c.count("ffn_round_up_to_multiple_of")
-    if factor is None or not 0 < factor <= 1000:
-        raise bad_value("ffn_proj_factor", factor, "a number above 0")
-    width = int((c.count("hidden_size") * factor + unit - 1) // unit * unit)
-    c.derived("intermediate_size", width, f"{factor:g} x hidden_size, rounded up to a multiple of {unit}")
-    return ("mlp",) * n_layers(c)
 
 
 def lfm3(c: Config) -> Kinds:
@@ -204,8 +167,7 @@ MIXER_LAYOUTS = {
         rope_in_windows,
         flint,
         cohere2_moe,
-        local_half,
-        local_whole,
+        local,
         lfm3,
         olmo_hybrid,
         last_biased,
@@ -217,10 +179,7 @@ FFN_LAYOUTS = {
         mlp_listed,
         flint_experts,
         moe_range,
-        shared_by_width,
         dense_or_retrieved,
-        halved,
-        rounded_up,
         first_routed,
     )
 }

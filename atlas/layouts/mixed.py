@@ -41,13 +41,7 @@ def indices(c: Config, field: str) -> frozenset[int]:
 
 
 def granite_hybrid(c: Config) -> Kinds:
-    """layer_types, else Mamba-2 everywhere; rotary positions only where position_embedding_type says so."""
-    scheme = c.opt("position_embedding_type")
-    c.derived(
-        "position",
-        "rope" if scheme == "rope" else "nope",
-        "rotary only where position_embedding_type is rope",
-    )
+    """layer_types, else Mamba-2 everywhere."""
     return ("mamba",) * n_layers(c) if c.opt("layer_types") is None else listed_as(c, "layer_types")
 
 

@@ -52,22 +52,11 @@ def gemma4(c: Config) -> Words:
 
     The last layer is full whatever the list says; the last ones share.
     """
-    _window(c)
     types = listed(c, "layer_types", c.rules.mixers) if c.opt("layer_types") is not None else every_nth_full(c)
     if types[-1] != "full_attention":
         c.derived("layer_types[-1]", "full_attention", "the class makes the last layer full")
         types = (*types[:-1], "full_attention")
     return _words(types, sources(c, types), _geometry(c, types))
-
-
-def _window(c: Config) -> None:
-    """Where attention looks both ways, half the stated window lies behind a token."""
-    if c.opt("use_bidirectional_attention") == "all":
-        c.derived(
-            "window", c.count("sliding_window") // 2 + 1, "half of sliding_window, and one: attention looks both ways"
-        )
-    else:
-        c.derived("window", c.count("sliding_window"), "sliding_window")
 
 
 def _geometry(c: Config, types: Kinds) -> Shapes:

@@ -59,16 +59,6 @@ def every_nth_full(c: Config) -> Kinds:
     return every_nth(c, "sliding_window_pattern", "sliding_attention")
 
 
-def every_nth_full_halved(c: Config) -> Kinds:
-    """As `every_nth_full`; where attention looks both ways, half the window lies behind a token, and one (Gemma 3)."""
-    stated = c.count("sliding_window")
-    if c.opt("use_bidirectional_attention"):
-        c.derived("window", stated // 2 + 1, "half of sliding_window, and one: attention looks both ways")
-    else:
-        c.derived("window", stated, "sliding_window")
-    return every_nth_full(c)
-
-
 def llama4(c: Config) -> Kinds:
     """Chunked attention with RoPE, and full attention without it: layer_types and no_rope_layers.
 

@@ -1,7 +1,7 @@
 """Mixers with a recurrent state of fixed size: delta rules, decaying and gated linear recurrences, matrix LSTMs.
 
-Yang et al. 2024 (arXiv 2412.06464); Kimi Linear (arXiv 2510.26692), section 3; MiniMax-01's lightning attention (arXiv
-2401.04658); De et al. 2024 (Griffin, arXiv 2402.19427); Peng et al. 2023 (RWKV, 2305.13048).
+Yang et al. 2024 (arXiv 2412.06464); Kimi Linear (arXiv 2510.26692), section 3; lightning attention, as in MiniMax-01
+(arXiv 2401.04658); De et al. 2024 (Griffin, arXiv 2402.19427); Peng et al. 2023 (RWKV, 2305.13048).
 State sizes are the reference implementation's: convolution windows in the cache's dtype, recurrent states in fp32.
 """
 

@@ -1,7 +1,7 @@
 """What stands beside the sublayers: residual streams and how they are mixed, low-rank paths, embeddings per layer.
 
-Hyper-connections: DeepSeek-V4, section 2.2 (Xie et al. 2026). Alternating updates: Baykal et al. 2023 (arXiv
-2301.13310); the low-rank path is LAuReL (arXiv 2411.07501).
+Hyper-connections: DeepSeek-V4, section 2.2 (Xie et al. 2026). Alternating updates: Baykal et al. 2023
+(arXiv 2301.13310); the low-rank path is LAuReL (arXiv 2411.07501).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from atlas.numbers.structure import Part
 from atlas.parts.ends import Ends, ends, learned_vector
 from atlas.reading.config import Config
 from atlas.refusal import Refused, not_derivable, shown
-from schemas.vocabulary import NormClass, RefusalKind
+from schemas.vocabulary import RefusalKind
 
 HEADS = {
     "ForCausalLM": "lm",
@@ -81,8 +81,8 @@ def labels_of(c: Config) -> int:
     return len(table) if isinstance(table, dict) and table else 2  # pyright: ignore[reportUnknownArgumentType]
 
 
-def decoder(c: Config) -> Made:
-    """The ends of a decoder, and the class named."""
+def decoder(c: Config, *, norm_bias: bool | None = None) -> Made:
+    """The ends of a decoder, and the class named; `norm_bias` where the last norm differs from those of the layers."""
     cls, head = head_of(c)
     if c.outer.get("add_cross_attention") is True:
         raise not_derivable("add_cross_attention is true: layers look at an encoder that this config does not describe")
@@ -97,7 +97,7 @@ def decoder(c: Config) -> Made:
         head,
         FIXED[head] if head in FIXED else labels_of(c),
         c.word("norm_class"),
-        c.flag("norm_bias"),
+        c.flag("norm_bias") if norm_bias is None else norm_bias,
         c.flag("final_norm"),
         positions,
         c.flag("lm_head_bias"),
@@ -120,16 +120,4 @@ def besides(c: Config) -> tuple[Part, ...]:
     return tuple(learned_vector(name, width) for name, width in widths.items())
 
 
-def opt(c: Config) -> Made:
-    """OPT's ends: no final norm where norms follow the sum or where it was removed; norms may be without weights."""
-    first = c.flag("norm_first")
-    c.derived("norm_placement", "pre" if first else "post", f"do_layer_norm_before is {str(first).lower()}")
-    c.derived(
-        "final_norm", first and not c.flag("without_final_norm"), "only where norms stand first and it was not removed"
-    )
-    if not c.flag("norm_weights"):
-        c.derived("norm_class", NormClass.NONPARAMETRIC.value, "layer_norm_elementwise_affine is false")
-    return decoder(c)
-
-
-ENDS: dict[str, Callable[[Config], Made]] = {"decoder": decoder, "opt": opt}
+ENDS: dict[str, Callable[[Config], Made]] = {"decoder": decoder}

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from atlas.parts import heads, tables
 from atlas.parts.ends import kept
 from atlas.parts.norms import norm
-from atlas.readers.ends import Made, decoder, head_of, known_head, labels_of
+from atlas.readers.ends import Made, decoder, head_of, known_head, labels_of, tied
 from atlas.reading.config import Config
 from atlas.refusal import contradiction, not_derivable
 
@@ -50,32 +50,17 @@ def modernbert(c: Config) -> Made:
     return (*usual, before, *[heads.scores(labels, d, c.flag("score_bias"))] * (head != "lm")), cls
 
 
-def cohere2_moe(c: Config) -> Made:
-    """RMSNorm where `rms_norm_eps` is stated, LayerNorm without bias where not."""
-    cls = "layernorm" if c.opt("rms_norm_eps") is None else "rmsnorm"
-    c.derived("norm_class", cls, "RMSNorm only where rms_norm_eps is stated")
-    return decoder(c)
-
-
-def _untied(c: Config, why: str) -> None:
-    c.opt("tie_word_embeddings")
-    c.derived("tie_word_embeddings", False, why)
-
-
 def xlstm(c: Config) -> Made:
-    """A head that is never tied; where `use_bias` is true, the norms of the blocks have one too, the last has none."""
-    _untied(c, "the class ties nothing")
+    """An embedding as wide as the hidden state; the last norm has no bias, whatever those of the blocks have."""
     width, d = c.opt_count("embedding_dim"), c.count("hidden_size")
     if width not in (None, d):
         raise contradiction(f"embedding_dim is {width}, but hidden_size {d}")
-    parts, cls = decoder(c)
-    c.derived("norm_bias", c.flag("ffn_bias"), "use_bias")
-    return parts, cls
+    return decoder(c, norm_bias=False)
 
 
 def cpmant(c: Config) -> Made:
     """Rows for prompts behind the vocabulary, segments, one table of position biases for all layers; an untied head."""
-    _untied(c, "the table has rows for prompts that the head has not")
+    tied(c)
     cls, head = known_head(c, "lm", "none")
     vocab, d, segments = c.count("vocab_size"), c.count("hidden_size"), c.count("segment_types")
     prompts, buckets = c.size("prompt_types") * c.size("prompt_length"), c.count("position_bias_num_buckets")
@@ -88,5 +73,5 @@ def cpmant(c: Config) -> Made:
 
 
 ENDS: dict[str, Callable[[Config], Made]] = {
-    f.__name__: f for f in (narrow_head, padded_table, coded_table, modernbert, cohere2_moe, xlstm, cpmant)
+    f.__name__: f for f in (narrow_head, padded_table, coded_table, modernbert, xlstm, cpmant)
 }

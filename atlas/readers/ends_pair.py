@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from atlas.layouts.stacks import by_class, encoder_reader
+from atlas.layouts.stacks import by_class
 from atlas.numbers.structure import Part, Tensor
 from atlas.parts import heads, tables
 from atlas.parts.ends import kept
 from atlas.parts.norms import norm
 from atlas.readers.ends import Made, known_head, tied
 from atlas.reading.config import Config
+from atlas.reading.encoder import encoder_reader
 from atlas.refusal import bad_value, not_derivable
 
 
@@ -112,7 +113,6 @@ def nested_pair(c: Config) -> Made:
     if kind == "none":
         c.derived("tie_word_embeddings", False, "the class has no language-model head to tie")
     inner = encoder_reader(c)
-    c.derived("cross_attention_hidden_size", inner.count("hidden_size"), "the width of the encoder")
     made: list[Part] = []
     for name, each in (("decoder", c), ("encoder", inner)):
         if name in stacks:

@@ -9,50 +9,9 @@ from __future__ import annotations
 from atlas.layouts.words import Grouped
 from atlas.numbers.structure import Part
 from atlas.parts.attention import Gqa, gqa
-from atlas.readers.attention import head_dim, kv_heads, read_gqa, rotary_dim
+from atlas.readers.attention import head_dim, rotary_dim
 from atlas.readers.view import View, said
-from atlas.reading.values import finite
 from atlas.refusal import bad_value, contradiction, not_derivable
-
-
-def read_falcon(v: View) -> Part:
-    """Falcon's attention: its KV heads follow from two switches, its positions from a third."""
-    d, heads = v.count("hidden_size"), v.count("num_attention_heads")
-    c = v.config
-    if c.flag("new_decoder_architecture"):
-        kv = kv_heads(v, heads)
-    else:
-        shared = c.flag("multi_query")
-        kv = v.derived(
-            "num_key_value_heads",
-            1 if shared else heads,
-            "multi_query: one KV head" if shared else "one KV head per query head",
-        )
-    hd, position = head_dim(v, d, heads), "alibi" if c.flag("alibi") else "rope"
-    c.derived("position", position, "alibi is " + str(position == "alibi").lower())
-    rotated = hd if position == "rope" else None
-    return gqa(Gqa(d, heads, kv, hd, hd, v.flag("qkv_bias"), v.flag("o_bias"), position=position, rotary_dim=rotated))
-
-
-def read_multi_query(v: View) -> Part:
-    """One KV head where `multi_query` is true, one per query head where not (GPT-BigCode)."""
-    d, heads, shared = v.count("hidden_size"), v.count("num_attention_heads"), v.flag("multi_query")
-    kv = v.derived(
-        "num_key_value_heads",
-        1 if shared else heads,
-        "multi_query: one KV head" if shared else "one KV head per query head",
-    )
-    hd = head_dim(v, d, heads)
-    return gqa(Gqa(d, heads, kv, hd, hd, v.flag("qkv_bias"), v.flag("o_bias"), position=v.text("position")))
-
-
-def read_molmo(v: View) -> Part:
-    """Queries and keys normed per head (`qwen3`) or over all heads; norms may stand on the outputs (Molmo 2)."""
-    wide = v.text("qk_norm_type") != "qwen3"
-    v.derived("qk_norm", "full" if wide else "head", f"qk_norm_type is {'not ' if wide else ''}qwen3")
-    if v.flag("norm_after"):
-        v.derived("norm_placement", "post_sublayer", "norm_after is true")
-    return read_gqa(v)
 
 
 def read_block_attention(v: View) -> Part:
@@ -83,8 +42,6 @@ def read_chatglm(v: View) -> Part:
     grouped = v.flag("multi_query_attention")
     kv = v.count("multi_query_group_num") if grouped else heads
     v.derived("num_key_value_heads", kv, "multi_query_group_num" if grouped else "one KV head per query head")
-    ratio = finite("rope_ratio", v.need("rope_ratio"))
-    v.derived("rope_theta", 10000.0 * ratio, f"10000 x rope_ratio {ratio:g}")
     bias = v.flag("add_bias_linear")
     return gqa(Gqa(d, heads, kv, hd, hd, bias or v.flag("add_qkv_bias"), bias, rotary_dim=hd // 2))
 
@@ -99,17 +56,6 @@ def _plain_chatglm(v: View) -> None:
         raise not_derivable("apply_residual_connection_post_layernorm is true: no published model has it")
     if not v.flag("rmsnorm"):
         raise not_derivable("rmsnorm is false: no published model has LayerNorm here")
-
-
-def read_baichuan(v: View) -> Part:
-    """RoPE in the 7B models, ALiBi in the 13B ones: no key says which, the width does."""
-    d, heads = v.count("hidden_size"), v.count("num_attention_heads")
-    if d not in (4096, 5120):
-        raise not_derivable(f"hidden_size is {d}: Baichuan has RoPE at 4096 and ALiBi at 5120, and no key says which")
-    rule = "RoPE at hidden_size 4096 (7B), ALiBi at 5120 (13B)"
-    position = v.derived("position", "rope" if d == 4096 else "alibi", rule)
-    hd = head_dim(v, d, heads)
-    return gqa(Gqa(d, heads, heads, hd, hd, position=position, rotary_dim=hd if position == "rope" else None))
 
 
 def read_rotary_elements(v: View) -> Part:

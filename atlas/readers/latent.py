@@ -10,7 +10,6 @@ from atlas.parts.sparse import Blocks, Dsa, Indexer, block_sparse, dsa, scaled
 from atlas.readers.attention import head_dim, kv_heads, rotary_dim
 from atlas.readers.view import View
 from atlas.reading.config import Config
-from atlas.refusal import contradiction
 
 
 def latent(v: View) -> Mla:
@@ -35,16 +34,6 @@ def latent(v: View) -> Mla:
 def read_mla(v: View) -> Part:
     """Latent attention as the config states it."""
     return mla(latent(v))
-
-
-def read_mla_derived(v: View) -> Part:
-    """Latent attention whose value width is the hidden size over heads, where none is stated (MiniCPM3)."""
-    if v.opt_count("v_head_dim") is None:
-        d, heads = v.count("hidden_size"), v.count("num_attention_heads")
-        if d % heads:
-            raise contradiction(f"hidden_size {d} is not a multiple of {heads} heads and no v_head_dim is stated")
-        v.derived("v_head_dim", d // heads, f"hidden_size / num_attention_heads = {d} / {heads}")
-    return read_mla(v)
 
 
 def read_indexer(v: View) -> Indexer:

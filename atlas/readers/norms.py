@@ -41,7 +41,6 @@ def sandwich_switch(c: Config) -> Names:
     """The row's two norms around each sublayer, or the first of them alone where the config has the second off."""
     if c.flag("sandwich"):
         return listed(c)
-    c.derived("norm_placement", "pre", "the norms after the sublayers are off")
     return c.rules.mixer_norms[:1], c.rules.ffn_norms[:1]
 
 

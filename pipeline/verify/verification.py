@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from atlas.api import read
 from atlas.checkpoint.header import Comparison, compare
 from atlas.checkpoint.totals import as_stated, check_total, disagreement, in_name
 from atlas.derived import Derived
@@ -20,6 +19,7 @@ from atlas.numbers.fingerprint import Fingerprint
 from atlas.numbers.structure import Model
 from atlas.parse import load
 from pipeline.errors import NotFound
+from pipeline.sources.disk import read
 from pipeline.sources.headers import Headers, local
 from schemas.vocabulary import Check
 
