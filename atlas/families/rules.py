@@ -77,7 +77,7 @@ class Family(msgspec.Struct, frozen=True, eq=False):
     keys: Mapping[str, tuple[str, ...]] = {}
     defaults: Mapping[str, Any] = {}
     facts: Mapping[str, Any] = {}
-    derive: Mapping[str, str] = {}  # fields that follow from other keys, by the rules of atlas/reading/derivations.py
+    derive: Mapping[str, str] = {}  # fields that follow from other keys, by the rules of atlas/reading/derivations
     outer: Mapping[str, Any] = {}
     classes: Mapping[str, str] = {}
     names: Mapping[
