@@ -259,10 +259,11 @@ def _states() -> Iterator[Rule]:
     yield Rule(
         "configs",
         "growth_bytes_per_token sums the caches that the stated context does not fill",
-        "SELECT c.config_id FROM configs c JOIN (SELECT config_id, sum(repeats * elements * "
-        f"{_WIDTH} / stride) FILTER (s.kind IN ('kv', 'index') AND (s.\"window\" IS NULL OR s.\"window\" >="
-        " max_context)) AS folded FROM configs JOIN states s USING (design_id) GROUP BY config_id) USING (config_id)"
-        " WHERE abs(c.growth_bytes_per_token - coalesce(folded, 0)) > 1e-6",
+        "SELECT c.config_id FROM configs c JOIN designs d USING (design_id) LEFT JOIN (SELECT config_id,"
+        f" sum(repeats * elements * {_WIDTH} / stride) FILTER (s.kind IN ('kv', 'index') AND (s.\"window\" IS NULL OR"
+        " s.\"window\" >= max_context)) AS folded FROM configs JOIN states s USING (design_id) GROUP BY config_id) f"
+        " USING (config_id) WHERE (c.growth_bytes_per_token IS NULL) <> (d.growth_bytes_per_token_first IS NULL)"
+        " OR abs(c.growth_bytes_per_token - coalesce(folded, 0)) > 1e-6",
     )
     yield Rule(
         "states",
