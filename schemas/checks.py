@@ -261,7 +261,7 @@ def _states() -> Iterator[Rule]:
         "growth_bytes_per_token sums the caches that the stated context does not fill",
         "SELECT c.config_id FROM configs c JOIN designs d USING (design_id) LEFT JOIN (SELECT config_id,"
         f" sum(repeats * elements * {_WIDTH} / stride) FILTER (s.kind IN ('kv', 'index') AND (s.\"window\" IS NULL OR"
-        " s.\"window\" >= max_context)) AS folded FROM configs JOIN states s USING (design_id) GROUP BY config_id) f"
+        ' s."window" >= max_context)) AS folded FROM configs JOIN states s USING (design_id) GROUP BY config_id) f'
         " USING (config_id) WHERE (c.growth_bytes_per_token IS NULL) <> (d.growth_bytes_per_token_first IS NULL)"
         " OR abs(c.growth_bytes_per_token - coalesce(folded, 0)) > 1e-6",
     )

@@ -18,6 +18,10 @@ from schemas.vocabulary import Component, Role
 
 FOLDERS = {"published": "configs", "defaults": "defaults"}
 
+NO_NUMBERS = "encoder-decoder evolla pop2piano seamless_m4t seamless_m4t_v2 t5gemma2"
+REFUSED = {"published": set[str](), "defaults": set(NO_NUMBERS.split())}
+"""Files that are refused, by name."""
+
 STREAMS = ("DecoderLayer", "BlockAttentionResidual")
 """Classes that mix several residual streams: no column counts that."""
 
@@ -188,7 +192,7 @@ def _weighting(r: Read) -> int:
 
 
 def cross_differences(record: dict[str, Any], found: Derived) -> list[str]:
-    """Reads of a source per token of it: the reference looked at as many as its encoder gave, often fewer than it says."""
+    """Reads of a source per token of it: the reference looked at as many as its encoder gave."""
     measured = record["costs"].get("cross_attention_flops")
     per_token = found.fingerprint.cross_attention_flops_per_source_token
     if measured is None:

@@ -7,9 +7,6 @@ from pathlib import Path
 import costs
 import pytest
 
-NO_NUMBERS = "encoder-decoder evolla pop2piano seamless_m4t seamless_m4t_v2 t5gemma2"
-REFUSED = {"published": set[str](), "defaults": set(NO_NUMBERS.split())}
-"""Files that are refused, by name."""
 DIFFERENCES = (
     costs.weight_differences,
     costs.attention_differences,
@@ -26,7 +23,7 @@ def test_every_cost_is_what_the_library_computes(shared: Path, which: str) -> No
     """Products with weights, reads of every layer at three contexts, and reads of a source, of every measured file."""
     found = {r["name"]: (r, costs.config(shared, which, r["name"])) for r in costs.records(shared, which)}
     assert len(found) == MEASURED[which]
-    assert {n for n, (_, d) in found.items() if d.fingerprint.verdict == "refused"} == REFUSED[which]
-    ours = {name: pair for name, pair in found.items() if name not in REFUSED[which]}
+    assert {n for n, (_, d) in found.items() if d.fingerprint.verdict == "refused"} == costs.REFUSED[which]
+    ours = {name: pair for name, pair in found.items() if name not in costs.REFUSED[which]}
     wrong = {name: [d for differ in DIFFERENCES for d in differ(*pair)] for name, pair in ours.items()}
     assert not {name: differences for name, differences in wrong.items() if differences}
