@@ -72,6 +72,12 @@ def layers_at(at: str) -> list[int]:
     return found
 
 
+def model_of(found: Derived) -> Model:
+    """The structure of a config that is not refused."""
+    assert found.model is not None, found.fingerprint.refusal_reason
+    return found.model
+
+
 def in_order(model: Model) -> list[Layer]:
     """Every layer of the stack that describes the model."""
     return [each for run in model.stack() for _ in range(run.repeats) for each in run.layers]
@@ -80,10 +86,12 @@ def in_order(model: Model) -> list[Layer]:
 def weight_differences(record: dict[str, Any], found: Derived) -> list[str]:
     """flops_per_token, params_active_compute and the source's FLOPs against the products with weights."""
     row, costs = found.fingerprint, record["costs"]
+    assert row.flops_per_token is not None
+    assert row.params_active_compute is not None
     once = costs.get("weight_flops_once", costs["weight_flops"])
     wanted = once + sum((costs.get("conv_weights_once_flops_by") or {}).values())
     got = row.flops_per_token + _forms(record, found)
-    pairs = {"flops_per_token": (got, wanted), "2 x params_active_compute": (2 * row.params_active_compute, None)}
+    pairs: dict[str, tuple[Any, Any]] = {"flops_per_token": (got, wanted)}
     pairs["2 x params_active_compute"] = (2 * row.params_active_compute, row.flops_per_token)
     if "weight_flops_of_source_side" in costs and record["model_type"] not in ONE_PASS:
         pairs["source_flops_per_token"] = (row.source_flops_per_token, costs["weight_flops_of_source_side"])
@@ -102,7 +110,7 @@ def _forms(record: dict[str, Any], found: Derived) -> float:
 
 
 def _tensors(found: Derived) -> Iterator[tuple[int, Tensor]]:
-    for each, n in found.model.counted().items():
+    for each, n in model_of(found).counted().items():
         for p in each.parts:
             for t in p.tensors:
                 yield n, t
@@ -151,7 +159,7 @@ def attention_differences(record: dict[str, Any], found: Derived) -> list[str]:
     costs, kind = record["costs"], record["model_type"]
     wanted = _wanted(record)
     scale, over = TWICE.get(kind, (1, 1))
-    got = [[_reads(each, t, record) * scale // over for t in costs["T"]] for each in in_order(found.model)]
+    got = [[_reads(each, t, record) * scale // over for t in costs["T"]] for each in in_order(model_of(found))]
     if kind in LOOPED or kind in ATTENTION_OUTSIDE or kind in ENTRIES:
         got, wanted = [[sum(x) for x in zip(*got, strict=True)]], [[sum(x) for x in zip(*wanted, strict=True)]]
     if got == wanted:
@@ -212,7 +220,7 @@ def prompt_differences(record: dict[str, Any], found: Derived) -> list[str]:
         return []
     short, long = prompt["T"]
     scale, over = TWICE.get(kind, (1, 1))
-    layers = in_order(found.model)
+    layers = in_order(model_of(found))
     done = [t * sum(_reads(each, t, record, whole=True) for each in layers) * scale // over for t in (short, long)]
     got = (done[1] - done[0]) / (long * long - short * short)
     return [] if got == prompt["per_token_squared"] else [f"prompt {got} {prompt['per_token_squared']}"]
@@ -224,12 +232,12 @@ SCANNED = {"minimax"}
 
 def state_differences(record: dict[str, Any], found: Derived) -> list[str]:
     """Elements of the state and of the convolution's columns, and the FLOPs of a step by their order of magnitude."""
-    layers, wrong = in_order(found.model), list[str]()
+    layers, wrong = in_order(model_of(found)), list[str]()
     for step in record["costs"].get("recurrent_step", ()):
         at = layers_at(step["at"])[0]
         parts = layers[at].parts
         ours = [s for p in parts for s in p.states if not s.stride]
-        columns = sum(s.channels * s.kernel for s in ours if s.channels and s.kernel)
+        columns = sum((s.channels or 0) * (s.kernel or 0) for s in ours)
         if columns and columns != step["conv_state_elements"]:
             wrong.append(f"columns of layer {at}: {columns} {step['conv_state_elements']}")
         if step["state_elements"] is None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from costs import in_order, layers_at
+from costs import in_order, layers_at, model_of
 
 from atlas.interpret import Derived
 from atlas.numbers.shape import infos
@@ -162,7 +162,7 @@ def differences(record: dict[str, Any], found: Derived) -> list[str]:
     if fact["rope_layers"]:
         without = {
             i
-            for i, each in enumerate(in_order(found.model))
+            for i, each in enumerate(in_order(model_of(found)))
             for m in infos(each)[0]
             if m.position == "nope" and m.attention_kind is not None and m.mixer is not Mixer.CROSS_ATTENTION
         }
