@@ -205,8 +205,9 @@ def cross_differences(record: dict[str, Any], found: Derived) -> list[str]:
     per_token = found.fingerprint.cross_attention_flops_per_source_token
     if measured is None:
         return []
-    tokens = SOURCES.get(record["model_type"], record["costs"]["cross_source_tokens"])
-    return [] if per_token and per_token * tokens == measured[0] else [f"cross {per_token} x {tokens} {measured[0]:,}"]
+    tokens = SOURCES.get(record["model_type"]) or record["costs"]["cross_source_tokens"]
+    same = per_token is not None and per_token * tokens == measured[0]
+    return [] if same else [f"cross {per_token} x {tokens} {measured[0]:,}"]
 
 
 SOURCES = {"whisper": 1500, "speech_to_text": 3000}
@@ -226,6 +227,30 @@ def prompt_differences(record: dict[str, Any], found: Derived) -> list[str]:
     return [] if got == prompt["per_token_squared"] else [f"prompt {got} {prompt['per_token_squared']}"]
 
 
+def limit_differences(record: dict[str, Any], found: Derived) -> list[str]:
+    """Sparse attention reads the stated top-k at most, in every layer whose indexer the reference saw.
+
+    The reference scores everything and masks: what it skips is not in its products.
+    """
+    top_k = record["costs"].get("sparse", {}).get("index_topk")
+    limited = {i for i, each in enumerate(in_order(model_of(found))) if _limits(each)}
+    if top_k is None:
+        return [f"limits in {sorted(limited)}"] if limited else []
+    indexed = {
+        i
+        for e in record["costs"]["activation_flops_by_layer"]
+        if any("Indexer" in c for c in e)
+        for i in layers_at(e["at"])
+    }
+    limits = {limit for each in in_order(model_of(found)) for limit in _limits(each)}
+    wrong = [] if limits == {top_k} else [f"limits {limits}, top-k {top_k}"]
+    return wrong if indexed <= limited else [*wrong, f"no limit in {sorted(indexed - limited)}"]
+
+
+def _limits(each: Layer) -> set[int]:
+    return {r.limit for p in each.parts for r in p.reads if r.limit is not None}
+
+
 SCANNED = {"minimax"}
 """Lightning attention runs over blocks of tokens, and its products stand with those of attention."""
 
@@ -237,7 +262,7 @@ def state_differences(record: dict[str, Any], found: Derived) -> list[str]:
         at = layers_at(step["at"])[0]
         parts = layers[at].parts
         ours = [s for p in parts for s in p.states if not s.stride]
-        columns = sum((s.channels or 0) * (s.kernel or 0) for s in ours)
+        columns = sum(s.channels * s.kernel for s in ours if s.channels is not None and s.kernel is not None)
         if columns and columns != step["conv_state_elements"]:
             wrong.append(f"columns of layer {at}: {columns} {step['conv_state_elements']}")
         if step["state_elements"] is None:

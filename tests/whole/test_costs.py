@@ -13,6 +13,7 @@ DIFFERENCES = (
     costs.cross_differences,
     costs.prompt_differences,
     costs.state_differences,
+    costs.limit_differences,
 )
 MEASURED = {"published": 200, "defaults": 252}
 """Records of the reference whose costs were counted."""

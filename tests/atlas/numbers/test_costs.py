@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -140,3 +142,46 @@ def test_measures_at_a_context_are_the_columns() -> None:
     assert derived.model is not None
     assert attention_flops(derived.model, 4096) == derived.fingerprint.attention_flops_per_token_4k
     assert prefill_attention_flops(derived.model, 4096) == derived.fingerprint.prefill_attention_flops_4k
+
+
+STEPS = {
+    # layers x FLOPs per element x elements of the state, and what attention beside them reads of 4,096 tokens
+    "mamba2": 64 * 6 * 8192 * 128,
+    "falcon_mamba": 32 * 6 * 1536 * 16,
+    "rwkv": 32 * 8 * 4096,
+    "xlstm": 32 * 6 * 2048 * 4096 // 8,
+    "qwen3_next": 36 * 8 * 32 * 128 * 128 + 12 * 4 * 16 * 256 * 4096,
+    "minimax": 16 * 6 * 32 * 128 * 128 + 16 * 4 * 32 * 128 * 4096,
+    "kimi_linear": 21 * 8 * 32 * 128 * 128 + 6 * 2 * 32 * (576 + 512) * 4096,
+    "recurrent_gemma": 18 * 4 * 2560 + 8 * 4 * 10 * 256 * 2048,
+    # 61 layers score every token with 64 heads of 128 and read 2,048 latents of 512 + 64
+    "deepseek_v32": 61 * (2 * 64 * 128 * 4096 + 2 * 128 * (576 + 512) * 2048),
+    # 23 layers read 128 entries and one per 128 tokens; 20 read 128, the best 512 of one per 4, and score all of those
+    "deepseek_v4": 43 * 4 * 64 * 512 * 128 + 23 * 4 * 64 * 512 * 32 + 20 * (4 * 64 * 512 * 512 + 2 * 64 * 128 * 1024),
+}
+
+
+@pytest.mark.parametrize("model_type", STEPS)
+def test_work_without_weights_of_one_step(model_type: str) -> None:
+    """Library defaults counted by hand: state work per element of the state, scores and values per token read."""
+    assert row(model_type=model_type).attention_flops_per_token_4k == STEPS[model_type]
+
+
+def test_an_indexer_over_blocks_lets_16_blocks_of_128_through() -> None:
+    """MiniMax-M3, every layer sparse: 4 index heads of 128 score every token, 64 heads of 128 read 2,048 of them."""
+    sparse = {"sparse_attention_freq": [1] * 60, "sparse_topk_blocks": 16, "sparse_block_size": 128}
+    found = row(model_type="minimax_m3_vl_text", sparse_attention_config=sparse)
+    assert found.attention_flops_per_token_4k == 60 * (2 * 4 * 128 * 4096 + 4 * 64 * 128 * 2048)
+
+
+def test_a_pooled_indexer_scores_one_key_per_pool(shared: Path) -> None:
+    """GLM-5-Next's default pools 16 tokens: 4,096 are 256 scores; a key, a gate and a mark of each are loaded."""
+    config = json.loads((shared / "hub" / "defaults" / "glm5_next.json").read_text("utf-8"))
+    derived = derive(config)
+    assert derived.model is not None
+    reads = [r for each in derived.model.counted() for p in each.parts for r in p.reads]
+    pooled = [r for r in reads if r.width is not None and r.stride > 1]
+    assert pooled
+    for read in pooled:
+        assert read.entries_at(4096) == 4096 // 16
+        assert read.elements == 16 * (2 * 128 + 1)
