@@ -16,6 +16,7 @@ from atlas.layouts.stacks import STACKS
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.numbers.structure import Run, layer, model
 from atlas.parse import Raw, load
+from atlas.parts.sourced import alone, encoders
 from atlas.readers import ENDS
 from atlas.readers.drafting import drafts
 from atlas.reading import correct
@@ -143,11 +144,10 @@ def placement(c: Config) -> str:
 def stacked(c: Config) -> tuple[Run, ...]:
     """The runs of the decoder, of the encoder, or of both, as the named class has them, and of drafting layers."""
     stacks = STACKS[c.rules.stacks](c)
-    runs: tuple[Run, ...] = ()
-    if "decoder" in stacks:
-        stack = assembled(c)
-        runs = stack.runs + drafts(c, partial(one_layer, c, stack))
+    stack = assembled(c) if "decoder" in stacks else None
+    runs = () if stack is None else stack.runs
+    more = () if stack is None else drafts(c, partial(one_layer, c, stack))
     if "encoder" not in stacks:
-        return runs
-    encoder = c if c.rules.encoder is None else settle(encoder_reader(c))
-    return runs + tuple(r._replace(stack="encoder") for r in assembled(encoder).runs)
+        return alone(runs) + more
+    encoder = assembled(c if c.rules.encoder is None else settle(encoder_reader(c))).runs
+    return (runs + encoders(encoder) if runs else tuple(r._replace(stack="encoder") for r in encoder)) + more

@@ -1,101 +1,109 @@
-"""Each room may enter only those below it; no module reaches itself again; builders, readers and files keep apart."""
+"""The rooms of the tree: imports run downwards, circles do not exist, and a room is entered by what it hands out."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from places import ROOT
-from rooms import Graph, circle, graph, homeless, room, strays
 
-GROUND = ("schemas", "atlas.refusal", "atlas.parse")
-BELOW_LAYOUTS = (*GROUND, "atlas.numbers", "atlas.families", "atlas.reading")
-BELOW_READERS = (*BELOW_LAYOUTS, "atlas.layouts", "atlas.parts")
-ROOMS: dict[str, tuple[str, ...]] = {
-    "schemas": (),
-    "atlas.refusal": ("schemas",),
-    "atlas.parse": ("schemas", "atlas.refusal"),
-    "atlas.numbers": GROUND,
-    "atlas.families": (*GROUND, "atlas.numbers"),
-    "atlas.reading": (*GROUND, "atlas.numbers", "atlas.families"),
-    "atlas.layouts": BELOW_LAYOUTS,
-    "atlas.parts": (*GROUND, "atlas.numbers"),
-    "atlas.readers": BELOW_READERS,
-    "atlas.derived": ("atlas.numbers",),
-    "atlas.checkpoint": (*GROUND, "atlas.numbers", "atlas.families", "atlas.derived"),
-    "atlas.assemble": (*BELOW_READERS, "atlas.readers"),
-    "atlas.describe": (*BELOW_READERS, "atlas.readers", "atlas.derived"),
-    "atlas.assume": (*BELOW_READERS, "atlas.readers", "atlas.derived"),
-    "atlas.interpret": (
-        *BELOW_READERS, "atlas.readers", "atlas.derived", "atlas.assemble", "atlas.describe", "atlas.assume",
-    ),
-    "atlas": ("atlas.derived", "atlas.interpret", "atlas.numbers", "pipeline"),  # what the library hands on
-    "pipeline": (),
-}  # fmt: skip
-"""Which rooms each room may enter."""
-MAKES = ("Tensor", "State", "Read", "part")
-"""What makes a part; only builders do."""
-OUTSIDE = ("pathlib", "os", "io", "shutil", "socket", "urllib", "subprocess", "tempfile", "time", "datetime", "random")
-"""Standard modules that reach files, the network, the clock or chance."""
+GROUND = {"errors", "text", "units", "durable", "options"}
+"""Modules of the pipeline that stand in no room, beside the command itself."""
+
+FLOORS = [
+    {"sources"},
+    {"hub", "store"},
+    {"ask", "verify"},
+    {"guide"},
+    {"refresh"},
+    {"sheets"},
+    {"export"},
+    {"scheduled"},
+    {"commands"},
+]
+"""The rooms of the pipeline from the ground up: a room imports from lower floors only."""
 
 
-@pytest.fixture(scope="module")
-def found() -> Graph:
-    """The import graph of the knowledge."""
-    return graph("atlas", "schemas")
+def modules() -> Iterator[tuple[Path, ast.Module]]:
+    """Every module of the pipeline, parsed."""
+    for path in sorted((ROOT / "pipeline").rglob("*.py")):
+        yield path.relative_to(ROOT), ast.parse(path.read_text("utf-8"))
 
 
-def test_rooms_are_entered_downward_only(found: Graph) -> None:
-    """A module imports its own room and the rooms that its room may enter."""
-    assert strays(found, ROOMS) == []
+def rooms() -> set[str]:
+    """The folders of the pipeline that hold modules."""
+    return {p.parent.name for p in (ROOT / "pipeline").glob("*/__init__.py")}
 
 
-def test_every_module_of_the_atlas_has_its_place(found: Graph) -> None:
-    """A new module beside the rooms has to be named here, with the rooms it may enter."""
-    assert homeless(found, ROOMS) == []
-    assert [m for m in found if room(m, ROOMS) == "atlas"] == ["atlas"]
+def room_of(path: Path) -> str:
+    """The room that a module stands in; nothing for one of the ground."""
+    return path.parts[1] if len(path.parts) > 2 else ""
 
 
-def test_no_module_reaches_itself_again(found: Graph) -> None:
-    """There is no circle of imports, not even for types or within functions."""
-    assert circle(found) == []
+def crossings() -> Iterator[tuple[Path, str, str]]:
+    """Imports from one room into another: the module, the room it enters, and what it takes there."""
+    for path, tree in modules():
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("pipeline."):
+                continue
+            _, room, *inside = (node.module or "").split(".")
+            if room in rooms() and room != room_of(path):
+                for name in inside[:1] or [alias.name for alias in node.names]:
+                    yield path, room, name
 
 
-def test_readers_make_no_weights() -> None:
-    """What a mechanism weighs, keeps and reads stands in the builders; a reader hands them scalars."""
-    assert [f for folder in ("readers", "layouts", "reading") for f in _calls(folder, MAKES)] == []
+def test_the_pipeline_has_no_module_outside_a_room() -> None:
+    """What stands in no room is the ground that every room needs, and the command."""
+    there = {p.stem for p in (ROOT / "pipeline").glob("*.py")}
+    assert there == GROUND | {"__init__", "cli"}
+    assert rooms() == {room for floor in FLOORS for room in floor}
 
 
-def test_the_atlas_reaches_nothing_outside() -> None:
-    """It reads its own rows, as data of its package; no file, network, clock or chance."""
-    assert [f"{path}: {name}" for path, name in _imports("atlas") if name.partition(".")[0] in OUTSIDE] == []
-    assert _calls("", ("open",)) == []
-
-
-def test_a_circle_and_a_stray_are_found() -> None:
-    """The checks themselves: two modules that import each other, and one that enters a room above."""
-    made = {"a.low.x": frozenset({"a.high.y"}), "a.high.y": frozenset({"a.low.x"}), "a.z": frozenset[str]()}
-    assert circle(made) == ["a.high.y", "a.low.x", "a.high.y"]
-    assert strays(made, {"a.high": ("a.low",), "a.low": ()}) == ["a.low.x imports a.high.y"]
-    assert homeless(made, {"a.high": (), "a.low": ()}) == ["a.z"]
-
-
-def _calls(folder: str, names: tuple[str, ...]) -> list[str]:
-    """Calls of these names in a folder of the atlas."""
-    return [
-        f"{path.relative_to(ROOT)}:{node.lineno}: {node.func.id}"
-        for path in sorted((ROOT / "atlas" / folder).rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
+def test_imports_of_rooms_run_downwards() -> None:
+    """No room imports from its own floor or a higher one, so that there is no circle."""
+    level = {room: i for i, floor in enumerate(FLOORS) for room in floor}
+    wrong = [
+        f"{path} imports {room}"
+        for path, room, _ in crossings()
+        if path.stem != "cli" and level[room] >= level.get(room_of(path), -1)
     ]
+    assert wrong == []
 
 
-def _imports(folder: str) -> list[tuple[str, str]]:
-    """What the modules of a folder import, by file."""
-    pairs: list[tuple[str, str]] = []
-    for path in sorted((ROOT / folder).rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            pairs += [(str(path.relative_to(ROOT)), name) for name in names]
-    return pairs
+def test_a_room_is_entered_by_what_it_hands_out() -> None:
+    """Other rooms use the modules that a room's `__init__` names, and it names no module that nobody uses."""
+    used = {(room, name) for _, room, name in crossings()}
+    handed = {(room, name) for room in rooms() for name in handed_out(room)}
+    assert used - handed == set()
+    assert handed - used == set()
+
+
+def handed_out(room: str) -> list[str]:
+    """The names in a room's `__all__`."""
+    for node in ast.parse((ROOT / "pipeline" / room / "__init__.py").read_text("utf-8")).body:
+        if isinstance(node, ast.Assign) and [t.id for t in node.targets if isinstance(t, ast.Name)] == ["__all__"]:
+            return ast.literal_eval(node.value)
+    return []
+
+
+@pytest.mark.parametrize("package", ["schemas", "atlas", "pipeline"])
+def test_packages_import_downwards(package: str) -> None:
+    """`schemas` imports neither of the others, and `atlas` not the pipeline, but for what it hands on lazily."""
+    above = {"schemas": ("atlas", "pipeline"), "atlas": ("pipeline",), "pipeline": ()}[package]
+    found = [
+        f"{path.relative_to(ROOT)}: {node.module}"
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in above
+    ]
+    assert [f for f in found if not f.startswith("atlas/__init__.py:")] == []
+
+
+@pytest.mark.parametrize("package", ["atlas", "pipeline"])
+def test_every_room_says_what_lives_there(package: str) -> None:
+    """A room's `__init__` has a docstring of at least two sentences or clauses."""
+    for path in sorted((ROOT / package).glob("*/__init__.py")):
+        said = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+        assert said.count(".") + said.count(";") + said.count(":") >= 1, path

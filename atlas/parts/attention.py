@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from atlas.numbers.structure import Mixing, Part, Read, State, Tensor, part
 from atlas.refusal import contradiction
-from schemas.vocabulary import AttentionKind, Component, Mixer, Role
+from schemas.vocabulary import AttentionKind, Component, Mask, Mixer, Role
 
 A = Component.ATTENTION
 
@@ -37,6 +37,7 @@ class Gqa(NamedTuple):
     rotary_dim: int | None = None
     shared_from: int | None = None  # the layer whose cache is read; then no K, no V here
     dead_kv: bool = False  # the checkpoint still stores K and V weights that no token uses
+    mask: Mask = Mask.CAUSAL
 
 
 def kind_of(heads: int, kv_heads: int) -> AttentionKind:
@@ -54,8 +55,8 @@ def gqa(s: Gqa) -> Part:
     kind = kind_of(s.heads, s.kv_heads)
     keys, values = s.kv_heads * s.head_dim, s.kv_heads * s.v_head_dim
     held = keys + values
-    kv = State("kv", held, window=s.window)
-    read = Read(2 * s.heads * (s.head_dim + s.v_head_dim), held, window=s.window)
+    kv = State("kv", held, window=s.window, keys=keys)
+    read = Read(2 * s.heads * (s.head_dim + s.v_head_dim), held, window=s.window, both_ways=s.mask is Mask.PREFIX)
     label = {"sliding_attention": "swa", "chunked_attention": "chunked"}.get(s.mixer, kind.value)
     info = Mixing(
         Mixer(s.mixer),
@@ -72,6 +73,7 @@ def gqa(s: Gqa) -> Part:
         s.qkv_bias or s.o_bias,
         s.sinks,
         s.shared_from,
+        s.mask,
     )
     return part("attention.gqa", _weights(s), () if s.shared_from is not None else (kv,), (read,), info)
 
@@ -123,3 +125,12 @@ def values_from_keys(p: Part) -> Part:
     """Values are the keys, normed in another way and not rotated: both are kept, one projection makes them."""
     kept = tuple(t for t in p.tensors if ".v_proj." not in t.name)
     return part("attention.gqa_values_from_keys", kept, p.states, p.reads, p.info)
+
+
+@lru_cache(maxsize=256)
+def differential(p: Part) -> Part:
+    """The same weights and cache, each head's values two heads wide (arXiv 2410.05258, equation 1)."""
+    assert isinstance(p.info, Mixing) and p.info.n_q_heads and p.info.v_head_dim  # noqa: S101, PT018 - attention says
+    more = 2 * p.info.n_q_heads * p.info.v_head_dim
+    reads = tuple(r._replace(flops=r.flops + more) for r in p.reads)
+    return part("attention.differential", p.tensors, p.states, reads, p.info)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.numbers.structure import Part, Tensor, part
+from atlas.numbers.structure import Mixing, Part, Tensor, part
 from atlas.parts.norms import vector
-from schemas.vocabulary import Component, Role
+from schemas.vocabulary import Component, Mask, Role
 
 A = Component.ATTENTION
 
@@ -15,7 +15,9 @@ A = Component.ATTENTION
 @lru_cache(maxsize=4096)
 def both_ways(p: Part) -> Part:
     """The same weights, looking both ways over the whole input at once: nothing is kept."""
-    return part("attention.both_ways", p.tensors, (), (), p.info)
+    assert isinstance(p.info, Mixing)  # noqa: S101 - attention has it
+    reads = tuple(r._replace(both_ways=True) for r in p.reads)
+    return part("attention.both_ways", p.tensors, (), reads, p.info._replace(mask=Mask.BIDIRECTIONAL))
 
 
 @lru_cache(maxsize=4096)

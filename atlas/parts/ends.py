@@ -87,5 +87,5 @@ def with_head_rows(p: Part, rows: int, d: int) -> Part:
 def block_queries(d: int, n: int) -> Part:
     """A norm in the embedding, and queries over the results of the last blocks of layers (Inkling)."""
     made = [Tensor("model.embed_tokens.norm.weight", (d,), E, Role.VECTOR)]
-    made += [Tensor("model.final_and_message_input.query", (n, d), A)] * (n > 0)
+    made += [Tensor("model.final_and_message_input.query", (n, d), A, Role.VECTOR)] * (n > 0)
     return part("ends.queries", made)

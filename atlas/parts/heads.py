@@ -12,7 +12,7 @@ from typing import NamedTuple
 from atlas.numbers.structure import Part, Tensor
 from atlas.parts.ends import kept
 from atlas.parts.norms import linear, norm, vector
-from schemas.vocabulary import Component
+from schemas.vocabulary import Component, Role
 
 F = Component.FFN_DENSE
 U = Component.UNEMBEDDING
@@ -56,11 +56,14 @@ def _transform(s: Masked) -> tuple[list[Tensor], list[Part], int]:
     return linear("predictions.dense", s.width, s.d, F), norms, s.width
 
 
-def classifier(labels: int, d: int, deep: bool) -> Part:
-    """The head of a classifier: one matrix, behind a dense layer where it is deep."""
+def classifier(labels: int, d: int, deep: bool, role: Role) -> Part:
+    """The head of a classifier: one matrix, behind a dense layer where it is deep.
+
+    That of a sequence runs once a sequence, those of tokens and of spans once a token, as `role` says.
+    """
     if not deep:
-        return kept("head", *linear("classifier", labels, d, X))
-    return kept("head", *linear("classifier.dense", d, d, F), *linear("classifier.out_proj", labels, d, X))
+        return kept("head", *linear("classifier", labels, d, X, role))
+    return kept("head", *linear("classifier.dense", d, d, F, role), *linear("classifier.out_proj", labels, d, X, role))
 
 
 def discriminator(d: int) -> Part:
@@ -71,12 +74,12 @@ def discriminator(d: int) -> Part:
 
 def order(d: int) -> Part:
     """Which of two sentences stands first."""
-    return kept("head.order", *linear("seq_relationship", 2, d, X))
+    return kept("head.order", *linear("seq_relationship", 2, d, X, Role.ONCE))
 
 
 def pooler(d: int, component: Component) -> Part:
     """A square matrix over the first token."""
-    return kept("pooler", *linear("pooler.dense", d, d, component))
+    return kept("pooler", *linear("pooler.dense", d, d, component, Role.ONCE))
 
 
 def projection(d: int, e: int) -> Part:

@@ -34,7 +34,7 @@ class Mla(NamedTuple):
 def mla(s: Mla) -> Part:
     """Latent attention of these scalars."""
     held = s.kv_rank + s.rope
-    read = Read(2 * s.heads * (held + s.kv_rank), held)
+    read = Read(2 * s.heads * (held + s.kv_rank), held, prefill=expanded(s))
     info = Mixing(
         Mixer.FULL_ATTENTION,
         "mla",
@@ -49,7 +49,12 @@ def mla(s: Mla) -> Part:
         "latent",
         s.bias,
     )
-    return part("attention.mla", weights(s), (State("kv", held),), (read,), info)
+    return part("attention.mla", weights(s), (State("kv", held, keys=held),), (read,), info)
+
+
+def expanded(s: Mla) -> int:
+    """FLOPs per entry where the latent is expanded to keys and values of every head, as over a whole prompt."""
+    return 2 * s.heads * (s.nope + s.rope + s.v_head_dim)
 
 
 def weights(s: Mla) -> list[Tensor]:
@@ -137,7 +142,7 @@ def _read(x: Read, s: Additions) -> Read:
 
 def _info(base: Part, s: Additions) -> Mixing:
     assert isinstance(base.info, Mixing)  # noqa: S101 - attention says what it is
-    changed = base.info._replace(has_sinks=s.sinks)
+    changed = base.info._replace(has_sinks=s.sinks, qk_norm="key" if s.key_norm else base.info.qk_norm)
     return (
         changed
         if s.window is None

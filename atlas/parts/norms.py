@@ -13,7 +13,7 @@ X = Component.OTHER
 @lru_cache(maxsize=4096)
 def norm(name: str, width: int, cls: str, bias: bool) -> Part:
     """A norm over `width`: one vector (RMSNorm), two (LayerNorm with bias), or no weights."""
-    if cls == NormClass.NONPARAMETRIC:
+    if not NormClass(cls).has_weights:
         return part("norm", [])
     made = [Tensor(f"{name}.weight", (width,), Component.NORM, Role.VECTOR)]
     made += [Tensor(f"{name}.bias", (width,), Component.NORM, Role.VECTOR)] * bias
@@ -51,6 +51,6 @@ def gated_norm(d: int, rank: int, norms: int) -> Part:
     return part("norm.gates", made)
 
 
-def linear(name: str, out: int, inside: int, component: Component) -> list[Tensor]:
+def linear(name: str, out: int, inside: int, component: Component, role: Role = Role.MATMUL) -> list[Tensor]:
     """A matrix and its bias."""
-    return [Tensor(f"{name}.weight", (out, inside), component), vector(f"{name}.bias", out, component)]
+    return [Tensor(f"{name}.weight", (out, inside), component, role), vector(f"{name}.bias", out, component)]

@@ -170,7 +170,8 @@ def rg_lru(s: Lru) -> Part:
     }  # fmt: skip
     made = [Tensor(f"temporal_block.{n}", x, R) for n, x in shapes.items()]
     made += [Tensor(f"temporal_block.{n}", (x,), R, Role.VECTOR) for n, x in vectors.items()]
-    kept = (State("constant", s.width * (s.kernel - 1), 0, None, BF16), State("constant", s.width, 0, None, FP32))
+    columns = State("constant", s.width * (s.kernel - 1), 0, None, BF16, channels=s.width, kernel=s.kernel)
+    kept = (columns, State("constant", s.width, 0, None, FP32))
     return part("linear.rg_lru", made, kept, reads(kept, 4 * s.width), Mixing(Mixer.LINEAR_ATTENTION, "rg_lru"))
 
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from atlas.numbers.structure import Mixing, Part, Read, State, Tensor, part
-from atlas.parts.latent import Mla, mla, weights
+from atlas.parts.latent import Mla, expanded, mla, weights
 from atlas.refusal import not_derivable
 from schemas.vocabulary import AttentionKind, Component, Mixer, Role
 
@@ -43,7 +43,8 @@ def dsa(s: Dsa) -> Part:
     """Sparse latent attention of these scalars."""
     a, ix = s.latent, s.indexer
     held = a.kv_rank + a.rope
-    states, reads = [State("kv", held)], [Read(2 * a.heads * (held + a.kv_rank), held, limit=ix.top_k)]
+    states = [State("kv", held, keys=held)]
+    reads = [Read(2 * a.heads * (held + a.kv_rank), held, limit=ix.top_k, prefill=expanded(a))]
     if s.own:
         states.append(State("index", ix.width, width=INDEX_WIDTH))
         reads.append(Read(2 * ix.heads * ix.width, ix.width, width=INDEX_WIDTH))

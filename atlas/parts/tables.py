@@ -67,8 +67,12 @@ def positions(stack: str, rows: int, width: int) -> Tensor:
 
 def spectrogram(bands: int, d: int) -> list[Tensor]:
     """Two convolutions over the spectrogram (Whisper)."""
-    made = [Tensor("model.encoder.conv1.weight", (d, bands, 3), X), vector("model.encoder.conv1.bias", d, X)]
-    return [*made, Tensor("model.encoder.conv2.weight", (d, d, 3), X), vector("model.encoder.conv2.bias", d, X)]
+    made = [Tensor("model.encoder.conv1.weight", (d, bands, 3), X, Role.ONCE), vector("model.encoder.conv1.bias", d, X)]
+    return [
+        *made,
+        Tensor("model.encoder.conv2.weight", (d, d, 3), X, Role.ONCE),
+        vector("model.encoder.conv2.bias", d, X),
+    ]
 
 
 def gated_spectrogram(kernels: tuple[int, ...], inside: int, middle: int, d: int) -> list[Tensor]:
@@ -77,7 +81,7 @@ def gated_spectrogram(kernels: tuple[int, ...], inside: int, middle: int, d: int
     for i, k in enumerate(kernels):
         out = middle if i < len(kernels) - 1 else 2 * d
         name, width = f"model.encoder.conv.conv_layers.{i}", middle // 2 if i else inside
-        made += [Tensor(f"{name}.weight", (out, width, k), X), vector(f"{name}.bias", out, X)]
+        made += [Tensor(f"{name}.weight", (out, width, k), X, Role.ONCE), vector(f"{name}.bias", out, X)]
     return made
 
 

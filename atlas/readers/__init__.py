@@ -37,6 +37,7 @@ EndsReader = Callable[[Config], Made]
 MIXERS: dict[str, Reader] = {
     "gqa": attention.read_gqa,
     "gqa_plus": additions.with_extras(attention.read_gqa),
+    "differential": additions.read_differential,
     "gated": attention.read_gated,
     "gemma_attention": attention.read_layered,
     "mimo_window": attention.read_window,

@@ -8,7 +8,9 @@ from typing import Any
 from atlas.numbers.structure import Feeding, Mixing, Part, Tensor
 from atlas.parts import additions
 from atlas.parts.additions import extended
+from atlas.parts.attention import differential
 from atlas.parts.reused import again
+from atlas.readers.attention import read_gqa
 from atlas.readers.experts import shared_width
 from atlas.readers.view import View
 from atlas.refusal import contradiction, not_derivable
@@ -122,6 +124,13 @@ def some_shared(v: View, f: Feeding) -> list[Tensor]:
 def output_bias(v: View, _: Feeding) -> list[Tensor]:
     """One bias on the sum of the experts' outputs."""
     return additions.output_bias(v.count("hidden_size"))
+
+
+def read_differential(v: View) -> Part:
+    """Attention in pairs of heads, the second subtracted from the first: both read the values of two heads."""
+    usual = read_gqa(v)
+    assert isinstance(usual.info, Mixing)  # noqa: S101 - attention says what it is
+    return differential(extended(usual, tuple(lambdas(v, usual.info))))
 
 
 EXTRAS: dict[str, Extra] = {

@@ -9,6 +9,7 @@ from atlas.parts.convolved import Convolved, convolved
 from atlas.readers.view import View, may_say, said
 from atlas.reading.values import mapping
 from atlas.refusal import bad_value, contradiction
+from schemas.vocabulary import Mask
 
 
 def head_dim(v: View, d: int, heads: int) -> int:
@@ -85,6 +86,7 @@ def read_gqa(v: View) -> Part:
             rotary_dim(v, hd) if position == "rope" else None,
             shared,
             shared is not None and v.flag("dead_shared_kv"),
+            Mask(v.rules.facts.get("attention_mask", Mask.CAUSAL)),
         )
     )
 

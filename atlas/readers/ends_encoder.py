@@ -11,7 +11,7 @@ from atlas.parts.norms import norm
 from atlas.readers.ends import Made, head_of, labels_of, tied
 from atlas.reading.config import Config
 from atlas.refusal import Refused, not_derivable, shown
-from schemas.vocabulary import Component, RefusalKind
+from schemas.vocabulary import Component, RefusalKind, Role
 
 HEADS = {
     "ForMaskedLM": "lm", "ForCausalLM": "lm", "LMHeadModel": "lm", "ForPreTraining": "pretraining", "Model": "none",
@@ -130,7 +130,9 @@ def _head(c: Config, kind: str, d: int, e: int) -> Iterable[Part]:
     if kind in ("lm", "pretraining"):
         return [*_masked(c, d, e), *[heads.order(d)] * (kind == "pretraining")]
     labels = 2 if kind == "qa" else labels_of(c)
-    return [heads.classifier(labels, d, kind == "sequence" and c.word("classifier") == "head")]
+    role = Role.ONCE if kind == "sequence" else Role.MATMUL
+    deep = kind == "sequence" and c.word("classifier") == "head"
+    return [heads.classifier(labels, d, deep, role)]
 
 
 ENDS: dict[str, Callable[[Config], Made]] = {"bert": bert}
