@@ -19,7 +19,7 @@ from atlas.parts import ENDS, FFNS, MIXERS, Reader
 from atlas.parts.ends import norm
 from atlas.parts.mtp import drafts
 from atlas.parts.norms import NORMS
-from atlas.parts.sourced import alone, encoders
+from atlas.parts.sourced import alone, encoders, streams
 from atlas.reading import correct
 from atlas.reading.config import Config, View
 from atlas.refusal import Refused, contradiction, not_derivable, shown
@@ -158,6 +158,7 @@ def stacked(c: Config, layers: Layers) -> tuple[Run, ...]:
     """The runs of the decoder, of the encoder, or of both, as the named class has them."""
     stacks = STACKS[c.rules.stacks](c)
     runs = build(c, layers) if "decoder" in stacks else ()
+    runs = streams(runs, 1 + c.count("ngram")) if c.rules.facts.get("predicts_ngrams") else runs
     if "encoder" not in stacks:
         return alone(runs)
     encoder = build(encoder_reader(c), {})

@@ -73,16 +73,20 @@ def coded_table(c: Config) -> Made:
 
 
 def modernbert(c: Config) -> Made:
-    """Before the tied head, and before the one of a classifier, stand a square matrix and a norm."""
+    """Before the tied head, and before the one of a classifier, stand a square matrix and a norm.
+
+    The encoder's classifier of a sequence pools first and runs once; the decoder's runs on every token.
+    """
     cls, head = known_head(c, "lm", "none", "score", "token_score")
     usual = tuple(p for p in decoder(c)[0] if p.kind != "head" or head == "lm")
     if head == "none":
         return usual, cls
     d, labels = c.count("hidden_size"), labels_of(c)
-    made = [Tensor("lm_head.dense.weight", (d, d), U), Tensor("lm_head.norm.weight", (d,), U, Role.VECTOR)]
+    role = Role.ONCE if head == "score" and c.rules.stacks == "encoder" else Role.MATMUL
+    made = [Tensor("lm_head.dense.weight", (d, d), U, role), Tensor("lm_head.norm.weight", (d,), U, Role.VECTOR)]
     made += [Tensor("lm_head.dense.bias", (d,), U, Role.VECTOR)] * c.flag("classifier_bias")
     made += [Tensor("lm_head.norm.bias", (d,), U, Role.VECTOR)] * c.flag("norm_bias")
-    scores = [Tensor("classifier.weight", (labels, d), Component.OTHER)]
+    scores = [Tensor("classifier.weight", (labels, d), Component.OTHER, role)]
     scores += [Tensor("classifier.bias", (labels,), Component.OTHER, Role.VECTOR)] * c.flag("score_bias")
     return (*usual, kept("head.transform", *made), *[kept("head.scores", *scores)] * (head != "lm")), cls
 

@@ -121,8 +121,9 @@ BESIDE: dict[str, Callable[[Config, int], list[Tensor]]] = {
 def _head(c: Config, kind: str, both: bool) -> Iterable[Part]:
     if kind != "lm":
         return
-    vocab = c.count("vocab_size")
-    yield kept("head", Tensor("lm_head.weight", (vocab, c.count("hidden_size")), U, stored=0 if tied(c) else 1))
+    vocab, stored = c.count("vocab_size"), 0 if tied(c) else 1
+    predicted = c.count("ngram") if c.rules.facts.get("predicts_ngrams") else 1
+    yield kept("head", Tensor("lm_head.weight", (vocab, c.count("hidden_size")), U, stored=stored, touched=predicted))
     if both and c.flag("has_logits_bias"):
         yield kept("buffers", vector("final_logits_bias", vocab, Component.BUFFERS))
 
