@@ -159,8 +159,8 @@ def stacked(c: Config, layers: Layers) -> tuple[Run, ...]:
     stacks = STACKS[c.rules.stacks](c)
     runs = build(c, layers) if "decoder" in stacks else ()
     runs = streams(runs, 1 + c.count("ngram")) if c.rules.facts.get("predicts_ngrams") else runs
-    if "encoder" not in stacks:
-        return alone(runs)
+    if "encoder" not in stacks:  # a wrapper of an encoder and a decoder has its source in every step all the same
+        return runs if c.rules.outer.get("decoder_alone") else alone(runs)
     encoder = build(encoder_reader(c), {})
     return runs + encoders(encoder) if runs else tuple(r._replace(stack="encoder") for r in encoder)
 
