@@ -129,9 +129,14 @@ def hold(shared: Path, which: str, record: dict[str, Any]) -> Outcome:
         return Outcome(record["name"], model_type, "refused", (f"{found.refusal_kind}: {found.refusal_reason}",), found)
     if record["status"] != "ok":
         return Outcome(record["name"], model_type, "no reference", (), found)
-    elsewhere = BOOKED_ELSEWHERE.get(record["name"], ("-",))
-    differences = (*(d for d in _weights(found, record) if not d.startswith(elsewhere)), *_cache(found, record))
+    differences = compared(found, record)
     return Outcome(record["name"], model_type, "wrong" if differences else "exact", differences, found)
+
+
+def compared(found: Fingerprint, record: dict[str, Any]) -> tuple[str, ...]:
+    """What a row says otherwise than its record."""
+    elsewhere = BOOKED_ELSEWHERE.get(record["name"], ("-",))
+    return (*(d for d in _weights(found, record) if not d.startswith(elsewhere)), *_cache(found, record))
 
 
 def _weights(found: Fingerprint, record: dict[str, Any]) -> list[str]:
