@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from oracle import compared
@@ -38,8 +38,8 @@ class Sources(NamedTuple):
     records: Mapping[str, Mapping[str, Any]]
 
 
-def joined(tables: Tables) -> dict[str, Row]:
-    """The view `fingerprints`, by repository, put together from the tables' rows."""
+def joined(tables: Tables, repos: Collection[str]) -> dict[str, Row]:
+    """The view `fingerprints` of these repositories, put together from the tables' rows."""
     configs = {r["config_id"]: r for r in tables["configs"]}
     designs = {r["design_id"]: r for r in tables["designs"]}
     refusals = {r["config_id"]: r for r in tables["refusals"]}
@@ -49,7 +49,7 @@ def joined(tables: Tables) -> dict[str, Row]:
     made: dict[str, Row] = {}
     for model in tables["models"]:
         config = configs.get(model["config_id"])
-        if config is None:
+        if config is None or model["repo_id"] not in repos:
             continue
         design, refusal = designs.get(config["design_id"], {}), refusals.get(config["config_id"], {})
         checked = results.get(model["repo_id"], set())
@@ -75,7 +75,7 @@ def _plain(value: Any, kind: str) -> Any:
 
 def reference(tables: Tables, sources: Sources) -> Iterator[str]:
     """What the library's own modules have otherwise: weights by component, ties, cache."""
-    rows = joined(tables)
+    rows = joined(tables, sources.records)
     for name, record in sources.records.items():
         row = rows.get(name)
         if row is None:
@@ -100,7 +100,10 @@ BY_ROWS = (
 
 def counted(tables: Tables, sources: Sources) -> Iterator[str]:
     """What was counted by hand, or a source states, otherwise than the rows."""
-    rows = {"fingerprints": joined(tables), "models": {r["repo_id"]: r for r in tables["models"]}}
+    rows = {
+        "fingerprints": joined(tables, KNOWN["fingerprints"]),
+        "models": {r["repo_id"]: r for r in tables["models"]},
+    }
     for table, found in rows.items():
         for repo, known in KNOWN[table].items():
             yield from _differing(f"{table} {repo}", known, found.get(repo))
