@@ -22,7 +22,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help atlas test check bench soak oracle peers class-defaults vocabulary clean
+.PHONY: help atlas test check bench soak oracle peers class-defaults mutants vocabulary clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ peers: $(VENV)/installed-dev ## compare with other public tools
 
 class-defaults: $(VENV)/installed-dev ## ask the library's classes for their defaults again (REFERENCE=a Python with transformers)
 	ATLAS_REFERENCE_PYTHON=$(REFERENCE) $(BIN)/python tests/support/class_defaults.py
+
+mutants: $(VENV)/installed-dev ## change 300 points one at a time and see which no test notices (half an hour)
+	$(BIN)/python tests/tables/mutants.py
 
 vocabulary: $(VENV)/installed-dev ## list the parts, layouts, ends and fields that rows may name, from the code
 	$(BIN)/python tests/support/vocabulary.py
