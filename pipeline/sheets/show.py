@@ -41,7 +41,7 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 def find(home: Path, snapshot_id: str | None, wanted: str) -> Shown:
-    """The model that a name, full or loose, means; raises `NotFound` with the candidates where there is not just one."""
+    """The model that a name, full or loose, means; raises `NotFound` with the candidates where that is not one."""
     import duckdb
 
     entry, path = shelf.locate(home, snapshot_id)

@@ -125,7 +125,7 @@ def _by_bytes(found: Verified, model: Model, headers: Headers) -> Verified:
 
 
 def _rotary(model: Model, headers: Headers) -> int | None:
-    """Elements of the rotary frequencies that old checkpoints keep, half the rotated width each; None for other buffers."""
+    """Elements of the rotary frequencies that old checkpoints keep, half the rotated width each; None for others."""
     from atlas.numbers.shape import shape_of
 
     widths = {m.rotary_dim for m, _ in shape_of(model).mixers if m.rotary_dim is not None}

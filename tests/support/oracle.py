@@ -157,7 +157,7 @@ def _weights(found: Fingerprint, record: dict[str, Any]) -> list[str]:
 
 
 def _with_corrections(got: int, wanted: int, buffers: int) -> int:
-    """Correction biases, which are buffers in the reference and weights in the contract, where the record has buffers."""
+    """Correction biases: buffers in the reference, weights in the contract, where the record has buffers."""
     return got if 0 <= got - wanted <= buffers else wanted
 
 
