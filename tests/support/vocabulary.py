@@ -11,21 +11,23 @@ from pathlib import Path
 from typing import Any
 
 from atlas import families
-from atlas.families import available, row
+from atlas.families.loader import available, row
 from atlas.families.whole import OF_SPEC, REPLACED
-from atlas.layouts import FFN_LAYOUTS, MIXER_LAYOUTS
+from atlas.layouts import FFN_LAYOUTS, FOLLOWING, MIXER_LAYOUTS
 from atlas.layouts.stacks import STACKS
-from atlas.parts import ENDS, FFNS, MIXERS
-from atlas.parts.norms import NORMS
+from atlas.readers import ENDS, FFNS, MIXERS
+from atlas.readers.norms import NORMS
+from atlas.reading.derivations import DERIVATIONS
 
 CODE: dict[str, Mapping[str, Any]] = {
     "mixers": MIXERS,
     "ffns": FFNS,
     "layouts": MIXER_LAYOUTS,
-    "ffn_layouts": FFN_LAYOUTS,
+    "ffn_layouts": FFN_LAYOUTS | FOLLOWING,
     "ends": ENDS,
     "norm_readers": NORMS,
     "stacks": STACKS,
+    "derivations": DERIVATIONS,
 }
 """What the code has, by the name of its list."""
 
@@ -44,7 +46,7 @@ def fields() -> set[str]:
 
 
 def _fields(own: Mapping[str, Any]) -> Iterator[str]:
-    for table in ("keys", "defaults", "facts", "outer"):
+    for table in ("keys", "defaults", "facts", "derive", "outer"):
         yield from own.get(table, {})
     for table in REPLACED:
         for meant in own.get(table, {}).values():

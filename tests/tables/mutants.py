@@ -102,10 +102,11 @@ def install(point: Any) -> None:
         return
     changed = dict(changed_row(point))
     from atlas import families
+    from atlas.families import loader
 
-    written, changed_name = families.row, Path(point.file).stem
-    families.row = lambda name: dict(changed) if name == changed_name else written(name)
-    for kept in (families.family, families.merged):
+    written, changed_name = loader.row, Path(point.file).stem
+    loader.row = families.row = lambda name: dict(changed) if name == changed_name else written(name)
+    for kept in (loader.family, loader.merged):
         kept.cache_clear()
 
 

@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from atlas.families import merged
+from atlas.families.loader import merged
 from atlas.families.told import BUILT_IN, as_toml, told
 
 

@@ -9,14 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from vocabulary import CODE
 
-from atlas import families as loader
-from atlas.families import available, family, merged, row
+from atlas.families import available, family, loader, row
+from atlas.families.loader import merged
 from atlas.families.whole import EVIDENCE, Miswritten, faults, vocabulary
-from atlas.layouts import FFN_LAYOUTS, MIXER_LAYOUTS
-from atlas.layouts.stacks import STACKS
-from atlas.parts import ENDS, FFNS, MIXERS
-from atlas.parts.norms import NORMS
 
 ROWS = sorted(t for t in available() if not t.startswith("_"))
 
@@ -94,13 +91,7 @@ def test_every_row_is_whole(model_type: str) -> None:
     assert family(model_type).model_type == model_type
 
 
-@pytest.mark.parametrize(
-    ("kind", "code"),
-    [
-        ("mixers", MIXERS), ("ffns", FFNS), ("layouts", MIXER_LAYOUTS), ("ffn_layouts", FFN_LAYOUTS), ("ends", ENDS),
-        ("norm_readers", NORMS), ("stacks", STACKS),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("kind", "code"), CODE.items())
 def test_the_vocabulary_is_that_of_the_code(kind: str, code: dict[str, Any]) -> None:
     """`_vocabulary.toml` lists what the code has, all of it and nothing else."""
     assert sorted(code.keys() - vocabulary()[kind]) == [], "in the code, not in the list"

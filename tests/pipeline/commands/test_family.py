@@ -36,8 +36,8 @@ def test_a_miswritten_row_ends_with_its_file_and_key(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever writes a row reads what is wrong with it, not a traceback; exit code 3."""
-    monkeypatch.setattr("atlas.families.row", lambda _: {"ends": "decodr"})
-    monkeypatch.setattr("atlas.families.available", lambda: {"newcomer"})
+    monkeypatch.setattr("atlas.families.loader.row", lambda _: {"ends": "decodr"})
+    monkeypatch.setattr("atlas.families.loader.available", lambda: {"newcomer"})
     assert cli.main(["family", "newcomer"]) == 3
     said = "families/newcomer.toml: ends: no end is called 'decodr'; the nearest is 'decoder'"
     assert said in capsys.readouterr().err
