@@ -8,7 +8,7 @@ from typing import Any, cast
 import msgspec
 
 from atlas import assume, describe
-from atlas.assemble import assembled, one_layer
+from atlas.assemble import assembled, one_layer, placement
 from atlas.derived import Derived
 from atlas.families.loader import BESIDE, family, known
 from atlas.families.rules import Family
@@ -131,14 +131,6 @@ def model_type_of(data: Raw) -> str:
     if not isinstance(stated, str):
         raise Refused(RefusalKind.BAD_VALUE, f"model_type is {shown(stated)}, but must be a text")
     return stated
-
-
-def placement(c: Config) -> str:
-    """Where the block norms stand, by the family's rule or beside a parallel residual."""
-    stated = c.word("norm_placement")
-    if not c.opt("parallel_residual"):
-        return stated
-    return c.derived("norm_placement", "parallel", "attention and feed-forward stand side by side")
 
 
 def stacked(c: Config) -> tuple[Run, ...]:

@@ -18,6 +18,11 @@ from schemas.vocabulary import Component, Ffn, Mixer, Role
 R = Component.RECURRENT
 
 
+def recurrent(label: str, heads: int | None = None) -> Mixing:
+    """Linear attention under this word, its state in so many heads (None: by channel)."""
+    return Mixing(Mixer.LINEAR_ATTENTION, label, state_heads=heads)
+
+
 class GatedDelta(NamedTuple):
     """Scalars of one gated delta-rule mixer."""
 
@@ -50,7 +55,7 @@ def gated_delta(s: GatedDelta) -> Part:
     ]
     size = s.v_heads * s.k_dim * s.v_dim
     kept = states(conv, s.kernel, size)
-    return part("linear.gated_delta", made, kept, reads(kept, 8 * size), Mixing(Mixer.LINEAR_ATTENTION, "gdn"))
+    return part("linear.gated_delta", made, kept, reads(kept, 8 * size), recurrent("gdn", s.v_heads))
 
 
 class Kda(NamedTuple):
@@ -84,7 +89,7 @@ def kda(s: Kda) -> Part:
         made += [Tensor(f"self_attn.{n}.weight", shape, R) for n, shape in shapes.items()]
     size = inner * s.width
     kept = states(3 * inner, s.kernel, size)
-    return part("linear.kda", made, kept, reads(kept, 8 * size), Mixing(Mixer.LINEAR_ATTENTION, "kda"))
+    return part("linear.kda", made, kept, reads(kept, 8 * size), recurrent("kda", s.heads))
 
 
 class Lightning(NamedTuple):
@@ -111,7 +116,7 @@ def lightning(s: Lightning) -> Part:
     made += [Tensor(f"self_attn.{n}", shape, Component.BUFFERS, Role.VECTOR) for n, shape in shapes.items()]
     size = inner * s.width
     kept = (State("constant", size, 0, width=2),)
-    return part("linear.lightning", made, kept, reads(kept, 6 * size), Mixing(Mixer.LINEAR_ATTENTION, "lightning"))
+    return part("linear.lightning", made, kept, reads(kept, 6 * size), recurrent("lightning", s.heads))
 
 
 class Mlstm(NamedTuple):
@@ -143,7 +148,7 @@ def mlstm(s: Mlstm) -> Part:
         made.append(vector("mlstm_layer.multihead_norm.bias", s.v, R))
     matrix = s.qk * s.v // s.heads
     kept = tuple(State("constant", n, 0, None, 2) for n in (s.qk, s.heads, matrix))
-    return part("linear.mlstm", made, kept, reads(kept, 6 * matrix), Mixing(Mixer.LINEAR_ATTENTION, "mlstm"))
+    return part("linear.mlstm", made, kept, reads(kept, 6 * matrix), recurrent("mlstm", s.heads))
 
 
 class Lru(NamedTuple):
@@ -172,7 +177,7 @@ def rg_lru(s: Lru) -> Part:
     made += [Tensor(f"temporal_block.{n}", (x,), R, Role.VECTOR) for n, x in vectors.items()]
     columns = State("constant", s.width * (s.kernel - 1), 0, None, BF16, channels=s.width, kernel=s.kernel)
     kept = (columns, State("constant", s.width, 0, None, FP32))
-    return part("linear.rg_lru", made, kept, reads(kept, 4 * s.width), Mixing(Mixer.LINEAR_ATTENTION, "rg_lru"))
+    return part("linear.rg_lru", made, kept, reads(kept, 4 * s.width), recurrent("rg_lru"))
 
 
 @lru_cache(maxsize=1024)
@@ -183,7 +188,7 @@ def rwkv(d: int, width: int) -> Part:
     made += [Tensor(f"attention.time_{n}", (width,), R, Role.VECTOR) for n in ("decay", "first")]
     made += [Tensor(f"attention.time_mix_{n}", (1, 1, d), R, Role.VECTOR) for n in ("key", "value", "receptance")]
     kept = (State("constant", d, 0, None, BF16), State("constant", 3 * width, 0, None, FP32))
-    return part("linear.rwkv", made, kept, reads(kept, 8 * width), Mixing(Mixer.LINEAR_ATTENTION, "rwkv"))
+    return part("linear.rwkv", made, kept, reads(kept, 8 * width), recurrent("rwkv"))
 
 
 @lru_cache(maxsize=1024)

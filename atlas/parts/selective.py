@@ -55,7 +55,7 @@ def mamba2(s: Mamba2) -> Part:
     made += [Tensor("mamba.out_proj.bias", (s.d,), R, Role.VECTOR)] * s.out_bias
     size = inner * s.n
     kept = states(conv, s.kernel, size)
-    return part("ssm.mamba2", made, kept, reads(kept, 6 * size), Mixing(Mixer.SSM, "mamba2"))
+    return part("ssm.mamba2", made, kept, reads(kept, 6 * size), Mixing(Mixer.SSM, "mamba2", state_heads=s.heads))
 
 
 class Mamba(NamedTuple):
@@ -128,4 +128,6 @@ def headed_mamba(s: HeadedMamba) -> Part:
     biases = {"in_proj": 2 * s.inner, "out_proj": s.d} if s.bias else {}
     made += [Tensor(f"mamba.{n}.bias", (w,), R, Role.VECTOR) for n, w in biases.items()]
     kept = states(s.inner, s.kernel, s.inner * s.n)
-    return part("ssm.mamba_heads", made, kept, reads(kept, 6 * s.inner * s.n), Mixing(Mixer.SSM, "mamba"))
+    return part(
+        "ssm.mamba_heads", made, kept, reads(kept, 6 * s.inner * s.n), Mixing(Mixer.SSM, "mamba", state_heads=s.heads)
+    )
