@@ -3,4 +3,4 @@
 `picture` draws a model, `legend` its signs, `curve` a cache over context; `colours` says what each colour keeps.
 """
 
-__all__ = ["colours", "curve", "legend", "picture", "phrases"]
+__all__ = ["colours", "curve", "legend", "phrases", "picture"]

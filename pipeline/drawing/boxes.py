@@ -20,7 +20,9 @@ class Box:
         self.part, self.title = p, phrases.title(p)
         self.ref, twin = seen.setdefault((p.kind, p.info, p.states), (letter, p))
         self.slim = twin is not p or self.ref != letter
-        self.lines = wrapped(_differs(p, twin), SLIM - less) if self.slim else wrapped(phrases.figures(p, d), ROOM - less)
+        self.lines = (
+            wrapped(_differs(p, twin), SLIM - less) if self.slim else wrapped(phrases.figures(p, d), ROOM - less)
+        )
         self.kept = [] if self.slim else wrapped(phrases.keeps(p), ROOM - less)
         rows = LINE * (len(self.lines) + len(self.kept))
         self.height = 22 + rows if self.slim else max(40, 26 + rows + marks.glyph(Canvas(), p, 0, 0, marks.GLYPH))

@@ -89,7 +89,11 @@ def _body(g: Canvas, b: Branching) -> list[float]:
         g.path("M", x, g.y, "v6")
         g.y += 6
     mids = _side_by_side(g, b) if len(b.boxes) > 1 else _alone(g, b)
-    for _ in () if b.of.own else b.of.before:
+    if b.of.spans:
+        g.path("M", x, g.y, "v16")
+        g.text(x + 8, g.y + 11, "behind the norm of the network above", "m s")
+        g.y += 16
+    for _ in () if b.of.own or b.of.spans else b.of.before:
         g.path("M", x, g.y, "v6")
         g.y += 6
         pill(g, b.norm)

@@ -58,7 +58,9 @@ def feed(g: Canvas, derived: Derived, name: str, norm: str) -> None:
         g.path("M", STREAM, g.y, "v6")
         g.y += 6
     parts, towers = model.ends.parts, tower_words(derived)
-    convolved = [f"{t.shape[1]} → {t.shape[0]}" for p in parts if p.kind == "beside" for t in p.tensors if len(t.shape) == 3]
+    convolved = [
+        f"{t.shape[1]} → {t.shape[0]}" for p in parts if p.kind == "beside" for t in p.tensors if len(t.shape) == 3
+    ]
     if name == "encoder" and convolved:
         shape(g, "Source", f"convolutions, {', '.join(convolved)}", head=False)
         g.y += 26

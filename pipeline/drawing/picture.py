@@ -120,7 +120,12 @@ def described(derived: Derived, name: str) -> str:
         runs = runs_of_stack(model, stack)
         if runs:
             letters = formula.letters_of(runs)
-            said.append(f"{stack} of {sum(r.repeats * len(r.layers) for r in runs)} layers: {formula.formula(runs, letters)}")
+            said.append(
+                f"{stack} of {sum(r.repeats * len(r.layers) for r in runs)} layers: {formula.formula(runs, letters)}"
+            )
             for x, letter in letters.items():
-                said.append(f"{letter}: " + "; ".join(phrases.spoken(p, d) for b in x.flow for p in map(x.parts.__getitem__, b.parts)))
+                said.append(
+                    f"{letter}: "
+                    + "; ".join(phrases.spoken(p, d) for b in x.flow for p in map(x.parts.__getitem__, b.parts))
+                )
     return ". ".join([*said, *ends.tower_words(derived), kept_words(model)]).replace("\xa0", " ")

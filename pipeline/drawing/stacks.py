@@ -27,7 +27,9 @@ def stands(model: Model, place: str, stack: str) -> bool:
 
 def lanes_of(runs: list[Run], d: int) -> int:
     """How many residual streams run side by side: more than one with hyper-connections."""
-    found = (p.tensors[0].shape[1] // d for r in runs for x in r.layers for p in x.parts if p.kind == "hyper.connection")
+    found = (
+        p.tensors[0].shape[1] // d for r in runs for x in r.layers for p in x.parts if p.kind == "hyper.connection"
+    )
     return next(found, 1)
 
 
