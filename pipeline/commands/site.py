@@ -15,7 +15,7 @@ Out = Annotated[
 
 
 def build(*, out: Out = None, snapshot: Snapshot = None, home: Home = Path()) -> None:
-    """Write every page, drawing and file of data; no server is needed to read them, and no request leaves the machine."""
+    """Write every page, drawing and file of data; they need no server, and no request of theirs leaves the machine."""
     from pipeline.site import build as site
     from pipeline.store import shelf
     from pipeline.units import binary

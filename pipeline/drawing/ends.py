@@ -140,6 +140,7 @@ def draft(g: Canvas, derived: Derived) -> None:
 
 _DRAFTED = {
     "fusing": "one projection of token and hidden state", "mla": "latent attention", "dsa": "sparse latent attention",
-    "gqa": "attention", "moe": "experts", "dense": "feed-forward", "connection": "hyper-connections", "swa": "sliding-window attention",
+    "gqa": "attention", "moe": "experts", "dense": "feed-forward", "connection": "hyper-connections",
+    "swa": "sliding-window attention",
     "csa": "compressed sparse attention", "hca": "heavily compressed attention",
 }  # fmt: skip

@@ -45,7 +45,7 @@ ICONS = (
         "a feed-forward network: widens, narrows",
     ),
     (
-        part("legend", [], info=Feeding(Ffn.MOE, "", 1, "silu", True, 8, 1, 2)),
+        part("legend", [], info=Feeding(Ffn.MOE, "", 1, "silu", is_gated=True, n_routed=8, n_shared=1, top_k=2)),
         "experts: several networks, few of them used",
     ),
 )
@@ -70,7 +70,7 @@ def cells() -> Iterator[tuple[str, str]]:
         (mla, "12 query heads over one latent (MLA)"),
         (part("legend", [], info=Mixing(Mixer.SSM, "", state_heads=12)), "12 recurrent heads, each with a state"),
         (
-            part("legend", [], info=Feeding(Ffn.MOE, "", 1, "silu", True, 32, 1, 4)),
+            part("legend", [], info=Feeding(Ffn.MOE, "", 1, "silu", is_gated=True, n_routed=32, n_shared=1, top_k=4)),
             "32 experts, 4 used by a token, 1 shared at left",
         ),
     )

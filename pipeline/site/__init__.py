@@ -1,4 +1,4 @@
-"""The atlas as a static site: a sheet with a drawing for every design, one table, compare, the guide, data for programs.
+"""The atlas as a static site: a sheet with a drawing for every design, a table, compare, the guide, data for programs.
 
 `build` makes it from one snapshot, `served` shows it on this machine. No page needs a server, and no request leaves it.
 """

@@ -12,12 +12,15 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from pipeline.errors import Invalid
-from pipeline.site.html import esc, link
+from pipeline.site.html import link
 from pipeline.site.shell import Page
 
 FOLDER = "guide"
 _MODULE = re.compile(r"\d\d-")
 _MARK = re.compile(r"[^a-z0-9]+")
+GLOSSARY = "glossary.md"
+_TERM = re.compile(r"<li>\s*(?:<p>)?<strong>(.*?)</strong>")
+_STRONG = re.compile(r"<strong>([^<]{2,60})</strong>")
 
 
 class Chapter(NamedTuple):
@@ -46,7 +49,33 @@ def pages(files: Mapping[str, str], sheets: Mapping[str, str]) -> list[Page]:
     """Every page of the guide. `sheets` leads from a title of a model's page to the sheet of its design."""
     order = chapters(files)
     side = _side([c for c in order if "/" not in c.source])
-    return [_page(c, files[c.source], order, side, sheets) for c in order]
+    terms = _terms(files.get(GLOSSARY, ""))
+    made = [_page(c, files[c.source], order, side, sheets) for c in order]
+    return [p._replace(body=_with_terms(p, terms)) for p in made]
+
+
+def _terms(glossary: str) -> dict[str, str]:
+    """Where each term stands in the glossary; a line may explain several."""
+    html = MarkdownIt("commonmark", {"html": True}).render(glossary)
+    return {t.strip().lower(): mark(said) for said in _TERM.findall(html) for t in (said, *said.split(","))}
+
+
+def mark(text: str) -> str:
+    """The anchor of a heading or a term."""
+    return _MARK.sub("-", text.lower()).strip("-") or "section"
+
+
+def _with_terms(page: Page, terms: Mapping[str, str]) -> str:
+    """The glossary's terms with anchors; on other pages, a term in bold leads there."""
+    if page.path == address(GLOSSARY):
+        return _TERM.sub(lambda m: m.group().replace("<li>", f'<li id="{mark(m.group(1))}">', 1), page.body)
+    way = page.root + address(GLOSSARY)
+
+    def linked(found: re.Match[str]) -> str:
+        place = terms.get(found.group(1).strip(" .:").lower())
+        return found.group() if place is None else f'<a class="term" href="{way}#{place}">{found.group()}</a>'
+
+    return _STRONG.sub(linked, page.body)
 
 
 def _page(c: Chapter, text: str, order: Sequence[Chapter], side: str, sheets: Mapping[str, str]) -> Page:
@@ -74,9 +103,9 @@ def _anchor(tokens: Sequence[Token]) -> None:
     taken: dict[str, int] = {}
     for before, token in pairwise(tokens):
         if before.type == "heading_open":
-            mark = _MARK.sub("-", _text(token).lower()).strip("-") or "section"
-            taken[mark] = taken.get(mark, 0) + 1
-            before.attrs["id"] = mark if taken[mark] == 1 else f"{mark}-{taken[mark]}"
+            name = mark(_text(token))
+            taken[name] = taken.get(name, 0) + 1
+            before.attrs["id"] = name if taken[name] == 1 else f"{name}-{taken[name]}"
 
 
 def _text(token: Token) -> str:
@@ -139,8 +168,3 @@ def _turning(c: Chapter, order: Sequence[Chapter], root: str) -> str:
     before = f"<span>← {link(root + read[n - 1].path, read[n - 1].title)}</span>" if n else "<span></span>"
     after = f"<span>{link(root + read[n + 1].path, read[n + 1].title)} →</span>" if n + 1 < len(read) else ""
     return f'<nav class="turning" aria-label="Previous and next page">{before}{after}</nav>'
-
-
-def foot(text: str) -> str:
-    """A sentence at the foot."""
-    return esc(text)

@@ -1,4 +1,7 @@
-"""Builds the site of a snapshot: every file in memory, then what changed is written. Equal snapshots give equal bytes."""
+"""Builds the site of a snapshot: every file in memory, then what changed is written.
+
+Equal snapshots give equal bytes.
+"""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _hub(g: Gathered, found: Difference) -> str:
 
 
 def _ours(found: Difference) -> str:
-    said = f"<p>{found.ours.changed:,} of {found.ours.configs:,} configs that both snapshots hold are read differently.</p>"
+    said = f"<p>{found.ours.changed:,} of {found.ours.configs:,} configs that both hold are read differently.</p>"
     return section("ours", "Changes of our rules", said + _changes(found.ours.columns))
 
 

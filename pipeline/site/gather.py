@@ -90,8 +90,15 @@ def gather(path: Path) -> Gathered:
         models = _rows(
             con, f"SELECT f.*, {_LISTING} FROM fingerprints f JOIN models m USING (repo_id) ORDER BY repo_id"
         )
-        told = (str(whole[0][k]) for k in ("snapshot_id", "source", "code_version", "schema_version"))
-        return Gathered(*told, models, _designs(con, models))
+        about = whole[0]
+        return Gathered(
+            str(about["snapshot_id"]),
+            str(about["source"]),
+            str(about["code_version"]),
+            str(about["schema_version"]),
+            models,
+            _designs(con, models),
+        )
 
 
 @contextmanager
@@ -141,17 +148,22 @@ _BY_MODEL = ("checks", "reported", "disagreements")
 
 
 def _first(models: list[Row]) -> Row:
-    """The model a design is named after: most downloaded, else the one that a base is, else the shortest name."""
-    return min(
-        models, key=lambda m: (-(m["downloads"] or -1), m["quant_method"] is not None, len(m["repo_id"]), m["repo_id"])
-    )
+    """The model a design is named after: most downloaded, else checked, made from no other, with the shortest name."""
+    return min(models, key=_precedence)
+
+
+def _precedence(m: Row) -> tuple[int, bool, bool, int, str]:
+    checked, derived = m["check"] == "exact", bool(m["base_models"])
+    return -(m["downloads"] or -1), not checked, derived, len(m["repo_id"]), m["repo_id"]
 
 
 def _texts(con: duckdb.DuckDBPyConnection, names: list[str]) -> dict[str, Row]:
     con.execute("CREATE TEMP TABLE wanted (repo_id VARCHAR)")
     con.executemany("INSERT INTO wanted VALUES (?)", [[n] for n in names])
-    sql = "SELECT repo_id, raw, raw_bytes, evidence, unread FROM wanted JOIN models USING (repo_id) JOIN configs USING (config_id)"
-    return {row["repo_id"]: row for row in _rows(con, sql)}
+    joined = "wanted JOIN models USING (repo_id) JOIN configs USING (config_id)"
+    return {
+        row["repo_id"]: row for row in _rows(con, f"SELECT repo_id, raw, raw_bytes, evidence, unread FROM {joined}")
+    }
 
 
 def _design(
@@ -163,15 +175,20 @@ def _design(
         for s in states
         if s["kind"] != "cross" and s["stack"] != "encoder"
     ]
-    found = [[r for m in models for r in by_model[t].get(m["repo_id"], [])] for t in _BY_MODEL]
+    checks, reported, disagreements = (_told(by_model[t], models) for t in _BY_MODEL)
     raw = text["raw_bytes"] if text["raw"] is None else text["raw"].encode()
     derived = derive(raw, name=first["repo_id"]) if raw else None
     if derived is not None and derived.fingerprint.design_id != design_id:
         derived = None
     return Design(
-        design_id, first["repo_id"], first, models, held if first["kv_bytes_4k"] is not None else [], *found,
-        text["evidence"] or [], text["unread"] or [], layers, derived,
+        design_id, first["repo_id"], first, models, held if first["kv_bytes_4k"] is not None else [], checks, reported,
+        disagreements, text["evidence"] or [], text["unread"] or [], layers, derived,
     )  # fmt: skip
+
+
+def _told(rows: Mapping[str, list[Row]], models: list[Row]) -> list[Row]:
+    """The rows of a table that are of these models."""
+    return [r for m in models for r in rows.get(m["repo_id"], [])]
 
 
 def shares(facts: Row) -> list[tuple[str, int, float]]:

@@ -57,4 +57,5 @@ def fold(summary: str, body: str) -> str:
 
 def section(anchor: str, title: str, body: str) -> str:
     """A part of a page under a heading with an anchor."""
-    return f'<section><h2 id="{anchor}"><a class="anchor" href="#{anchor}" aria-label="Link to {esc(title)}">#</a>{esc(title)}</h2>{body}</section>'
+    mark = f'<a class="anchor" href="#{anchor}" aria-label="Link to {esc(title)}">#</a>'
+    return f'<section><h2 id="{anchor}">{mark}{esc(title)}</h2>{body}</section>'

@@ -34,7 +34,7 @@ COLUMNS = (
     Column("experts", "Experts", "text"),
     Column("growth", "Cache per token", "bytes"),
     Column("kv128k", "Cache at 128K", "bytes"),
-    Column("context", "Context", "count"),
+    Column("context", "Context", "number"),
     Column("layers", "Layers", "number", shown=False),
     Column("width", "Width", "number", shown=False),
     Column("kind", "Kind", "word", shown=False),
@@ -110,7 +110,8 @@ def page(g: Gathered) -> Page:
     more = (
         ""
         if len(order) <= FIRST
-        else f"<p class='noscript'>The first {FIRST} are shown; with a script all can be searched, and <a href='data.html'>the data</a> has them in any case.</p>"
+        else f"<p class='noscript'>The first {FIRST} are shown; a script shows all, and <a href='data.html'>the data</a> "
+        "has them in any case.</p>"
     )
     body = f'<p class="lead">{esc(told)}.</p><div id="table" data-shown="{FIRST}">{made}</div>{more}'
     return Page("models.html", "Models", body, (("index.html", "Atlas"),), data="data/models.json", wide=True)

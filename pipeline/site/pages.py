@@ -22,8 +22,9 @@ def home(g: Gathered) -> Page:
     exact = sum(m["check"] == "exact" for m in g.models)
     refused = sum(m["verdict"] == "refused" for m in g.models)
     lead = (
-        f'<p class="lead">{len(g.models):,} language models in {len(g.designs):,} designs: parameters, cache and cost, exact '
-        "layer by layer and each value with its evidence, or refused with a reason; every design drawn from its structure.</p>"
+        f'<p class="lead">{len(g.models):,} language models in {len(g.designs):,} designs: parameters, cache and '
+        "cost, exact layer by layer and each value with its evidence, or refused with a reason; every design drawn from "
+        "its structure.</p>"
     )
     facts = f"<p>{exact:,} models agree with an independent total to the weight; {refused:,} are refused.</p>"
     ways = (
@@ -63,7 +64,8 @@ def _gallery(g: Gathered, part: list[Design], n: int, pages: int) -> str:
     )
     turned = f'<nav aria-label="Pages of drawings"><ol class="pages">{turning}</ol></nav>' if pages > 1 else ""
 
-    lead = f'<p class="lead">{len(g.designs):,} designs, each drawn from its exact structure. {link("legend.html", "What the signs say")}</p>'
+    signs_ = link("legend.html", "What the signs say")
+    lead = f'<p class="lead">{len(g.designs):,} designs, each drawn from its exact structure. {signs_}</p>'
     return f'{lead}{turned}<ul class="cards">{"".join(sheet.card(d) for d in part)}</ul>'
 
 
@@ -90,9 +92,9 @@ def signs() -> Page:
 
 _READING = (
     '<p class="lead">Flow is upwards: tokens enter at the foot, logits leave at the head.</p>'
-    "<p>At the left is the whole stack at true scale, a bar per layer: its colour is the mixer’s, its length what one token "
-    "leaves there, solid where that stays and pale where a window ends it. The frames beside it are the distinct layers, "
-    "each with the number of times it stands in the model; the formula at the top says in which order. A part that was "
+    "<p>At the left is the whole stack at true scale, a bar per layer: its colour is the mixer's, its length what one "
+    "token leaves there, solid where that stays and pale where a window ends it. The frames beside it are the distinct "
+    "layers, each with the number of times it stands in the model; the formula at the top says in which order. A part that was "
     "drawn before is a slim box that says where. Widths stand on the stream and in the figures.</p>"
 )
 
@@ -101,7 +103,8 @@ def compare() -> Page:
     """The page of comparisons; a script fills it from the address."""
     body = (
         '<p class="lead">Two to six designs side by side, by a link that can be shared.</p>'
-        '<p class="noscript">This page needs a script; without one, every sheet has its figures and its nearest designs.</p>'
+        '<p class="noscript">This page needs a script; every sheet has its figures and its nearest designs without one.'
+        "</p>"
         '<div id="compare"></div>'
     )
     return Page("compare.html", "Compare", body, ATLAS, data="data/models.json", wide=True)
@@ -111,8 +114,8 @@ def search() -> Page:
     """All that the search finds; a script fills it."""
     body = (
         '<div id="results" aria-live="polite"></div>'
-        f'<p class="noscript">Searching needs a script; {link("models.html", "the models")}, {link("designs.html", "the drawings")} '
-        f"and {link('guide/glossary.html', 'the glossary')} can be read without one.</p>"
+        f'<p class="noscript">Searching needs a script; {link("models.html", "the models")}, '
+        f"{link('designs.html', 'the drawings')} and {link('guide/glossary.html', 'the glossary')} can be read without one.</p>"
     )
     return Page("search.html", "Search", body, ATLAS)
 
@@ -121,7 +124,7 @@ def data(weights: dict[str, int], tables: dict[str, int]) -> Page:
     """What programs can read, and what the table of models weighs."""
     files = (
         ("data/models.json", "index of models: one object a model, with the id of its design"),
-        ("schema.json", "JSON Schema of the index and of the designs’ files"),
+        ("schema.json", "JSON Schema of the index and of the designs' files"),
         ("llms.txt", "where a language model should start"),
         ("feed.xml", "what changed, as an Atom feed"),
     )
@@ -142,5 +145,6 @@ def data(weights: dict[str, int], tables: dict[str, int]) -> Page:
         else ""
     )
     weight = sum(weights[p] for p in ("models.html", "assets/site.css", "assets/site.js", "data/table.js"))
-    lead = f'<p class="lead">The same data as the pages, for programs. The page of all models weighs {esc(binary(weight))} with everything it loads.</p>'
+    weighs = f"The page of all models weighs {esc(binary(weight))} with everything it loads."
+    lead = f'<p class="lead">The same data as the pages, for programs. {weighs}</p>'
     return Page("data.html", "Data", lead + made, ATLAS)

@@ -41,9 +41,14 @@ def _words(facts: object) -> list[str]:
 def _of_page(path: str, title: str, body: str) -> Iterable[Entry]:
     kind = "term" if path.endswith("glossary.html") else "page"
     yield title, path, "page", " ".join(_common(body))
+    for anchor, term, text in _TERM.findall(body):
+        yield _TAG.sub("", term), f"{path}#{anchor}", "term", " ".join(_common(text))
     for _, anchor, heading, text in _SECTION.findall(body):
         said = _TAG.sub("", heading).removeprefix("#").strip()
         yield said if kind == "term" else f"{said} · {title}", f"{path}#{anchor}", kind, " ".join(_common(text))
+
+
+_TERM = re.compile(r'<li id="([^"]+)">\s*(?:<p>)?<strong>(.*?)</strong>(.*?)</li>', re.DOTALL)
 
 
 def _common(html: str) -> list[str]:

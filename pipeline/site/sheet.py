@@ -67,10 +67,11 @@ def _verdict(d: Design) -> str:
 
 def _drawing(d: Design) -> str:
     if d.derived is None:
-        return "<p>There is no drawing: today’s rules no longer give the structure that the snapshot holds.</p>"
-    alt = f"Architecture of {d.name}: {words.sentence(d)}. The same in words stands inside the file and in the table of layers."
+        return "<p>There is no drawing: today's rules no longer give the structure that the snapshot holds.</p>"
+    alt = f"Architecture of {d.name}: {words.sentence(d)}. Every part is said in the table of layers and in the file."
     image = f'<img class="drawing" src="{d.design_id}.svg" alt="{esc(alt)}" width="448">'
-    return f"<figure>{image}<figcaption>Drawn from the exact structure. {link('../legend.html', 'What the signs say')}</figcaption></figure>"
+    signs = link("../legend.html", "What the signs say")
+    return f"<figure>{image}<figcaption>Drawn from the exact structure. {signs}</figcaption></figure>"
 
 
 def _cache(d: Design) -> str:
@@ -81,7 +82,9 @@ def _cache(d: Design) -> str:
     )
     rows = [(f"{c:,}", binary(d.bytes_at(c)), binary(d.bytes_at(c, 1))) for c in _CONTEXTS]
     shown = table(("Tokens", "bf16", "fp8"), rows, "Cache at four contexts", (0, 1, 2))
-    note = '<p class="note">Logical bytes of the model’s own cache and states; no pages, no engine’s reserve.</p>'
+    note = (
+        '<p class="note">Logical bytes of cache and states as the model keeps them, without an engine\'s reserve.</p>'
+    )
     return slider(d) + f'<figure class="curve">{drawn}</figure>' + shown + note
 
 
@@ -140,8 +143,9 @@ def _models(models: list[Row]) -> str:
     rows = [
         (
             f'<a href="{hub(m)}" rel="noopener">{esc(m["repo_id"])}</a>', cell(m["dtype"]), cell(m["quant_method"]),
-            binary(m["weight_bytes_checkpoint"]) if m["weight_bytes_checkpoint"] else cell(None), cell(m["max_context"]),
-            cell(m["rope_theta"]), cell(licence(m)), cell(m["created_at"].date().isoformat() if m["created_at"] else None),
+            binary(m["weight_bytes_checkpoint"]) if m["weight_bytes_checkpoint"] else cell(None),
+            cell(m["max_context"]), cell(m["rope_theta"]), cell(licence(m)),
+            cell(m["created_at"].date().isoformat() if m["created_at"] else None),
         )
         for m in models[:MOST_MODELS]
     ]  # fmt: skip
@@ -161,11 +165,15 @@ def hub(m: Row) -> str:
 
 def _nearest(d: Design, near: list[Design]) -> str:
     items = [
-        f"<li>{link(o.design_id + '.html', o.name)}: {esc('; '.join(list(words.differences(d.facts, o.facts))[:5]) or 'the same shape, in another order')} "
+        f"<li>{link(o.design_id + '.html', o.name)}: {esc(_differs(d, o))} "
         f'<a href="../compare.html#d={d.design_id},{o.design_id}">Compare</a></li>'
         for o in near
     ]
     return f"<ul>{''.join(items)}</ul>" if items else "<p>No other design is in this snapshot.</p>"
+
+
+def _differs(a: Design, b: Design) -> str:
+    return "; ".join(list(words.differences(a.facts, b.facts))[:5]) or "the same facts, in another order of layers"
 
 
 def _checks(d: Design) -> str:
@@ -247,4 +255,5 @@ def card(d: Design) -> str:
     """A design in the gallery."""
     total = scaled(d.facts["params_total"]) if d.facts["params_total"] else ""
     image = f'<img loading="lazy" src="designs/{d.design_id}.svg" alt="" width="448">' if d.derived else ""
-    return f'<li><a href="{path(d)}">{image}<span>{esc(d.name)}</span></a><small>{esc(total)}, {esc(words.mixers(d.facts))}</small></li>'
+    said = f"<small>{esc(total)}, {esc(words.mixers(d.facts))}</small>"
+    return f'<li><a href="{path(d)}">{image}<span>{esc(d.name)}</span></a>{said}</li>'

@@ -42,7 +42,8 @@ def framed(page: Page, about: str, script: str = "") -> str:
     root = page.root
     links = "".join(_nav(page, href, text) for href, text in NAV)
     crumbs = "".join(f"<li>{link(root + href, text)}</li>" for href, text in page.crumbs)
-    trail = f'<nav class="crumbs" aria-label="Breadcrumbs"><ol>{crumbs}<li aria-current="page">{esc(page.title)}</li></ol></nav>'
+    here = f'<li aria-current="page">{esc(page.title)}</li>'
+    trail = f'<nav class="crumbs" aria-label="Breadcrumbs"><ol>{crumbs}{here}</ol></nav>' if page.crumbs else ""
     data = f' · <a href="{esc(page.data)}">the data of this page</a>' if page.data else ""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -54,7 +55,7 @@ def framed(page: Page, about: str, script: str = "") -> str:
         f'<body data-root="{root}"{script}><a class="skip" href="#main">Skip to the text</a>'
         f'<header><a class="home" href="{root}index.html">LLM architecture atlas</a>'
         f'<nav aria-label="Site">{links}</nav>{_search(root)}</header>'
-        f'<div class="columns{" wide" if page.wide else ""}">{_side(page)}<main id="main">{trail if page.crumbs else ""}'
+        f'<div class="columns{" wide" if page.wide else ""}">{_side(page)}<main id="main">{trail}'
         f"<h1>{esc(page.title)}</h1>{page.lead}{page.body}</main></div>"
         f"<footer><p>{esc(about)}{data}</p></footer></body></html>\n"
     )

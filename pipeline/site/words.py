@@ -68,8 +68,8 @@ _COMPARED = (
 )  # fmt: skip
 _WORDS = (
     ("attention_kind", "attention"), ("norm_placement", "norm placement"), ("activation", "activation"),
-    ("position", "position"), ("has_qk_norm", "QK-norm"), ("tie_word_embeddings", "tied head"), ("is_gated_ffn", "gate"),
-    ("has_sinks", "sinks"), ("norm_class", "norm"), ("attention_mask", "mask"),
+    ("position", "position"), ("has_qk_norm", "QK-norm"), ("tie_word_embeddings", "tied head"),
+    ("is_gated_ffn", "gate"), ("has_sinks", "sinks"), ("norm_class", "norm"), ("attention_mask", "mask"),
 )  # fmt: skip
 
 
