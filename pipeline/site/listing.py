@@ -110,8 +110,8 @@ def page(g: Gathered) -> Page:
     more = (
         ""
         if len(order) <= FIRST
-        else f"<p class='noscript'>The first {FIRST} are shown; a script shows all, and <a href='data.html'>the data</a> "
-        "has them in any case.</p>"
+        else f"<p class='noscript'>The first {FIRST} are shown; a script shows all, "
+        "and <a href='data.html'>the data</a> has them in any case.</p>"
     )
     body = f'<p class="lead">{esc(told)}.</p><div id="table" data-shown="{FIRST}">{made}</div>{more}'
     return Page("models.html", "Models", body, (("index.html", "Atlas"),), data="data/models.json", wide=True)

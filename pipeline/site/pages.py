@@ -23,8 +23,8 @@ def home(g: Gathered) -> Page:
     refused = sum(m["verdict"] == "refused" for m in g.models)
     lead = (
         f'<p class="lead">{len(g.models):,} language models in {len(g.designs):,} designs: parameters, cache and '
-        "cost, exact layer by layer and each value with its evidence, or refused with a reason; every design drawn from "
-        "its structure.</p>"
+        "cost, exact layer by layer and each value with its evidence, or refused with a reason; every design drawn "
+        "from its structure.</p>"
     )
     facts = f"<p>{exact:,} models agree with an independent total to the weight; {refused:,} are refused.</p>"
     ways = (
@@ -94,8 +94,8 @@ _READING = (
     '<p class="lead">Flow is upwards: tokens enter at the foot, logits leave at the head.</p>'
     "<p>At the left is the whole stack at true scale, a bar per layer: its colour is the mixer's, its length what one "
     "token leaves there, solid where that stays and pale where a window ends it. The frames beside it are the distinct "
-    "layers, each with the number of times it stands in the model; the formula at the top says in which order. A part that was "
-    "drawn before is a slim box that says where. Widths stand on the stream and in the figures.</p>"
+    "layers, each with the number of times it stands in the model; the formula at the top says in which order. A "
+    "part that was drawn before is a slim box that says where. Widths stand on the stream and in the figures.</p>"
 )
 
 
@@ -115,7 +115,8 @@ def search() -> Page:
     body = (
         '<div id="results" aria-live="polite"></div>'
         f'<p class="noscript">Searching needs a script; {link("models.html", "the models")}, '
-        f"{link('designs.html', 'the drawings')} and {link('guide/glossary.html', 'the glossary')} can be read without one.</p>"
+        f"{link('designs.html', 'the drawings')} and "
+        f"{link('guide/glossary.html', 'the glossary')} can be read without one.</p>"
     )
     return Page("search.html", "Search", body, ATLAS)
 

@@ -220,8 +220,9 @@
       make("p", { class: "turning" }, before, after));
     window.addEventListener("hashchange", () => location.reload());
   };
+  const waiting = [];
   const models = document.getElementById("table");
-  if (models) load("table.js").then(() => table(models));
+  if (models) waiting.push(load("table.js").then(() => table(models)));
 
   /* Comparison. */
   const NS = "http://www.w3.org/2000/svg";
@@ -277,6 +278,7 @@
     draw();
   };
   const comparing = document.getElementById("compare");
-  if (comparing) load("table.js").then(() => compare(comparing));
+  if (comparing) waiting.push(load("table.js").then(() => compare(comparing)));
   for (const note of document.querySelectorAll(".noscript")) note.hidden = true;
+  Promise.all(waiting).then(() => { document.body.dataset.ready = "yes"; });
 })();
