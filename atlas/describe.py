@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from atlas.numbers.design import design_columns, design_features
-from atlas.numbers.fingerprint import Fingerprint
+from atlas.numbers.fingerprint import Evidence, Fingerprint
 from atlas.numbers.measure import component, model_ledger
 from atlas.numbers.structure import Model
 from atlas.parts import mtp
+from atlas.reading.answers import DERIVED
 from atlas.reading.config import Config, Raw, mapping
+from atlas.reading.doubts import doubts, sentence
 from atlas.reading.rotary import Rotary, read_rotary
 from schemas.vocabulary import Check, Component, Verdict
 
@@ -45,7 +47,19 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
         weight_bytes_checkpoint=_stored_bytes(bare, dtype, quant),
         **_context(rotary, bare),
     )
-    return Derived(row, model, c.evidence(), c.unread(), (*design_features(model), *_own_features(row)))
+    unread = c.unread()
+    found = Derived(row, model, c.evidence(), unread, (*design_features(model), *_own_features(row)))
+    return doubted(found, c, doubts(c, unread))
+
+
+def doubted(found: Derived, c: Config, keys: tuple[str, ...]) -> Derived:
+    """The same with verdict `assumed` and the reason in a sentence, where there are keys that nobody can answer for."""
+    if not keys:
+        return found
+    why = sentence(c.rules.model_type, keys)
+    note = Evidence("verdict", Verdict.ASSUMED.value, DERIVED, why)
+    row = msgspec.structs.replace(found.fingerprint, verdict=Verdict.ASSUMED.value, doubt=why)
+    return msgspec.structs.replace(found, fingerprint=row, evidence=(note, *found.evidence))
 
 
 @lru_cache(maxsize=16384)

@@ -16,10 +16,12 @@ from atlas.numbers.fingerprint import Evidence, Fingerprint
 from atlas.numbers.structure import Layer, Model, Part, Run, layer, model, runs_of
 from atlas.parse import Raw, load
 from atlas.parts import ENDS, FFNS, MIXERS, Reader
+from atlas.parts.both_ways import looking_both_ways
 from atlas.parts.ends import norm
 from atlas.parts.mtp import drafts
 from atlas.parts.norms import NORMS
-from atlas.reading import correct
+from atlas.reading import classes, correct, per_layer, types
+from atlas.reading.causality import looks_both_ways
 from atlas.reading.config import Config, View
 from atlas.refusal import Refused, contradiction, not_derivable, shown
 from schemas.vocabulary import RefusalKind, Verdict
@@ -61,12 +63,21 @@ def refusal(refused: Refused, name: str | None, data: Raw | None) -> Derived:
 
 def _derive(data: Raw, name: str | None) -> Derived:
     c = reader(data)
+    proven(c, data)
     parts, cls = ENDS[c.rules.ends](c)
     layers: Layers = {}
     runs = stacked(c, layers) + drafts(c, partial(one_layer, c, layers))
     made = model(layer(parts), runs, c.word("norm_class"), placement(c))
     derived = describe.described(c, made, data, name, cls)
     return assume.checked(c, derived, model_type_of(data)) if c.rules.model_type == assume.ASSUMED else derived
+
+
+def proven(c: Config, data: Raw) -> None:
+    """Raise `Refused` where a value has no type, the class is none of the family's, or a list is as long as no stack."""
+    types.checked(data)
+    if c.rules.model_type != assume.ASSUMED:
+        classes.checked(data, c.rules)
+    per_layer.checked(c)
 
 
 def reader(data: Raw) -> Config:
@@ -125,6 +136,7 @@ def _with_outer(inner: Family, wrapper: Family) -> Family:
         inner,
         outer=wrapper.outer,
         classes={**inner.classes, **wrapper.classes},
+        class_names=wrapper.class_names | inner.class_names if wrapper.text.flat else wrapper.class_names,
         irrelevant=inner.irrelevant | wrapper.irrelevant if wrapper.text.flat else inner.irrelevant,
         beside=BESIDE.union(wrapper.irrelevant, wrapper.text.key.split("."), ("tie_word_embeddings",)),
         lifts=wrapper.text.lifts,
@@ -157,6 +169,8 @@ def stacked(c: Config, layers: Layers) -> tuple[Run, ...]:
     """The runs of the decoder, of the encoder, or of both, as the named class has them."""
     stacks = STACKS[c.rules.stacks](c)
     runs = build(c, layers) if "decoder" in stacks else ()
+    if looks_both_ways(c):
+        runs = tuple(r._replace(layers=tuple(looking_both_ways(each) for each in r.layers)) for r in runs)
     if "encoder" not in stacks:
         return runs
     return runs + tuple(r._replace(stack="encoder") for r in build(encoder_reader(c), {}))

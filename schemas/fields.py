@@ -123,6 +123,7 @@ IDENTITY: tuple[Field, ...] = (
     word("check", "The derived total held against the checkpoint's own.", Check, nullable=False, home="checks"),
     word("refusal_kind", "Why no number is given, as a word.", RefusalKind, home="refusals"),
     word("refusal_reason", "Why no number is given, as a sentence.", home="refusals"),
+    word("doubt", "Why the answer is assumed and not known, as a sentence.", home="configs"),
 )
 
 SHAPE: tuple[Field, ...] = (

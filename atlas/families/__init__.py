@@ -79,7 +79,9 @@ class Family(msgspec.Struct, frozen=True, eq=False):
     defaults: Mapping[str, Any] = {}
     facts: Mapping[str, Any] = {}
     outer: Mapping[str, Any] = {}
-    classes: Mapping[str, str] = {}
+    classes: Mapping[str, str] = {}  # heads of classes whose name's ending does not tell it
+    class_names: frozenset[str] = frozenset()  # the classes these rules describe: the library's own, and published ones
+    reads: frozenset[str] = frozenset()  # fields that the class reads although the row gives them no key and no default
     names: Mapping[
         str, str | list[str]
     ] = {}  # how checkpoints call the tensors: see _names.toml, atlas/checkpoint/naming.py
@@ -96,6 +98,8 @@ class Family(msgspec.Struct, frozen=True, eq=False):
     expect: tuple[Mapping[str, Any], ...] = ()
     unstated: Mapping[str, Evidence] = {}  # made of defaults and facts: what is noted where no key answers
     settled: Mapping[str, Evidence] = {}  # the facts among them that no key and no default can change
+    named: frozenset[str] = frozenset()  # made of the same and of `keys`: keys whose effect these rules know
+    visible: frozenset[str] = frozenset()  # made of defaults and reads: fields that a key of their own name answers
 
 
 @cache
@@ -122,7 +126,7 @@ def row(model_type: str) -> dict[str, Any]:
     return tomllib.loads(files(__package__ or "atlas.families").joinpath(f"{model_type}.toml").read_text("utf-8"))
 
 
-_OWN = ("references", "expect", "correct")
+_OWN = ("references", "expect", "correct", "class_names")
 """Never inherited: evidence belongs to the row it stands in."""
 
 
@@ -162,6 +166,11 @@ def _made(model_type: str, row: dict[str, Any]) -> Family:
         if key in row:
             row[key] = tuple(row[key])
     row["keys"] = {k: tuple(_listed(v)) for k, v in row.get("keys", {}).items()}
+    named = row.get("class_names", ())
+    row["class_names"] = frozenset(named).union(k for k, v in row.get("classes", {}).items() if v != "unknown")
+    row["reads"] = frozenset(row.get("reads", ()))
+    row["visible"] = ALWAYS.union(row["reads"], row.get("defaults", {}))
+    row["named"] = row["visible"].union(k.partition(".")[0] for keys in row["keys"].values() for k in keys)
     row["irrelevant"] = IRRELEVANT.union(row.get("irrelevant", ()))
     if "text" in row:
         row["text"] = msgspec.convert(row["text"], Wrapped)
@@ -176,6 +185,13 @@ def _made(model_type: str, row: dict[str, Any]) -> Family:
     if unknown:
         raise ValueError(f"families/{model_type}.toml: no such key: {', '.join(sorted(unknown))}")
     return Family(**row)
+
+
+ALWAYS = frozenset((
+    "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "tie_word_embeddings", "max_position_embeddings",
+    "original_max_position_embeddings", "rope_theta", "rope_scaling", "rope_parameters",
+))  # fmt: skip
+"""What every class reads that has it at all: without an effect where nothing is rotated."""
 
 
 def _unstated(model_type: str, row: dict[str, Any]) -> dict[str, Evidence]:
@@ -207,6 +223,9 @@ def _spec(value: str | dict[str, Any]) -> Spec:
 _REVIEWED = row("_irrelevant")
 IRRELEVANT = frozenset(_REVIEWED["keys"])
 """Keys reviewed as saying nothing of structure, cost or storage."""
+
+NEUTRAL: Mapping[str, tuple[Any, ...]] = {k: tuple(v) for k, v in _REVIEWED["neutral"].items()}
+"""Values that say nothing under a key that says something with others."""
 
 BESIDE = IRRELEVANT.union(_REVIEWED["beside"])
 """Keys of a wrapper that say nothing of its language model."""

@@ -47,9 +47,20 @@ def design_columns(model: Model) -> dict[str, Any]:
         **_attention(shape),
         **_feeding(shape),
         **_weights(ledger),
-        **_costs(ledger, has_decoder=any(r.stack == "decoder" for r in model.runs)),
+        **_costs(ledger, has_decoder=keeps(model)),
     }
     return columns | {"tp_degrees": degrees(columns)}
+
+
+def keeps(model: Model) -> bool:
+    """Whether decoding keeps anything between steps: a decoder whose attention does not look both ways all through."""
+    decoding = [p for r in model.runs if r.stack == "decoder" for each in r.layers for p in each.parts]
+    mixing = [p for p in decoding if isinstance(p.info, Mixing)]
+    return bool(decoding) and not (mixing and all(p.kind == BOTH_WAYS for p in mixing))
+
+
+BOTH_WAYS = "attention.both_ways"
+"""The kind of parts that see the whole input at once."""
 
 
 def _attention(shape: Shape) -> dict[str, Any]:

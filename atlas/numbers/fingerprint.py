@@ -51,6 +51,7 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     check: str = "unchecked"
     refusal_kind: str | None = None
     refusal_reason: str | None = None
+    doubt: str | None = None
     # shape
     n_layers: int | None = None
     d_model: int | None = None

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.numbers.structure import Mixing, Part, State, Tensor, part
+from atlas.numbers.structure import Layer, Mixing, Part, State, Tensor, layer, part
 from atlas.parts.attention import read_alike, read_gqa
 from atlas.parts.extras import again, extended, vector
 from atlas.reading.config import View
@@ -19,6 +19,13 @@ A = Component.ATTENTION
 def both_ways(p: Part) -> Part:
     """The same weights, looking both ways over the whole input at once: nothing is kept."""
     return part("attention.both_ways", p.tensors, (), (), p.info)
+
+
+@lru_cache(maxsize=4096)
+def looking_both_ways(each: Layer) -> Layer:
+    """The layer with its attention looking both ways; what is no attention stays as it is."""
+    turned = (p for p in each.parts)
+    return layer(tuple(both_ways(p) if isinstance(p.info, Mixing) and p.info.attention_kind else p for p in turned))
 
 
 @lru_cache(maxsize=4096)

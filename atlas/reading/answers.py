@@ -47,8 +47,11 @@ class Answers(dict[str, Any]):
         return value
 
     def _plain(self, field: str) -> Any:
-        """Look up a field that has no other spelling."""
-        value = self.raw.get(field, _ABSENT)
+        """Look up a field that has no other spelling.
+
+        A key that the class does not read is no answer, whichever part knows a field of its name.
+        """
+        value = self.raw.get(field, _ABSENT) if field in self.rules.visible else _ABSENT
         if value is _ABSENT:
             return self._unstated(field)
         self.read.add(field)
