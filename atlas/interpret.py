@@ -9,7 +9,7 @@ from typing import Any, cast
 import msgspec
 
 from atlas import assume, describe
-from atlas.families import BESIDE, Family, Spec, family, known
+from atlas.families import BESIDE, Family, Spec, family, known, overlays
 from atlas.layouts import FFN_LAYOUTS, MIXER_LAYOUTS
 from atlas.layouts.stacks import STACKS, encoder_reader
 from atlas.numbers.fingerprint import Evidence, Fingerprint
@@ -85,7 +85,7 @@ def reader(data: Raw) -> Config:
     stated = model_type_of(data)
     rules = family(stated) if known(stated) else assume.rules(data, stated)
     if rules.text is None:
-        return set_right(data, rules)
+        return set_right(data, overlays.applied(rules, data, classes.named(data)))
     outer, inner = _held(data, rules.text.key)
     if inner is None and rules.text.flat:
         return set_right(data, _with_outer(family(rules.text.family), rules))

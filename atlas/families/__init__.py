@@ -118,7 +118,7 @@ def family(model_type: str) -> Family:
     """The row of a model_type; raises `Refused` (unknown_family)."""
     if model_type not in available():
         raise Refused(RefusalKind.UNKNOWN_FAMILY, f"no rules for model_type {shown(model_type)}")
-    return _made(model_type, _merged(model_type))
+    return made(model_type, merged(model_type))
 
 
 def row(model_type: str) -> dict[str, Any]:
@@ -130,15 +130,16 @@ _OWN = ("references", "expect", "correct", "class_names")
 """Never inherited: evidence belongs to the row it stands in."""
 
 
-def _merged(model_type: str) -> dict[str, Any]:
+def merged(model_type: str) -> dict[str, Any]:
+    """The row with what it extends, as plain tables."""
     own = row(model_type)
     parent = own.pop("extends", None)
     if parent is None:
         return own
-    return _over({k: v for k, v in _merged(parent).items() if k not in _OWN}, own)
+    return over({k: v for k, v in merged(parent).items() if k not in _OWN}, own)
 
 
-def _over(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+def over(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     """What `own` says over what `base` says."""
     merged, own = dict(base), dict(own)
     for name in own.pop("unset", ()):
@@ -146,7 +147,7 @@ def _over(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
         merged[table] = {k: v for k, v in merged.get(table, {}).items() if key and k != key}
     for key, value in own.items():
         if key == "encoder":
-            merged[key] = _over(merged.get(key, {}), {**value, "unset": ()}) | {"unset": value.get("unset", ())}
+            merged[key] = over(merged.get(key, {}), {**value, "unset": ()}) | {"unset": value.get("unset", ())}
         elif isinstance(value, dict) and key not in ("mixers", "ffns"):
             merged[key] = {**merged.get(key, {}), **value}
         else:
@@ -154,11 +155,12 @@ def _over(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _made(model_type: str, row: dict[str, Any]) -> Family:
+def made(model_type: str, row: dict[str, Any]) -> Family:
+    """The rules that a merged row is."""
     encoder = row.get("encoder")
     row = {k: v for k, v in row.items() if k != "encoder"}
     if encoder is not None:
-        row["encoder"] = _made(model_type, _over({**row}, encoder))
+        row["encoder"] = made(model_type, over({**row}, encoder))
     for kind in ("mixers", "ffns"):
         row[kind] = {word: _specs(value) for word, value in row.get(kind, {}).items()}
     row["correct"] = tuple(msgspec.convert(each, Correction) for each in row.get("correct", ()))

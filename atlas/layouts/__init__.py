@@ -34,6 +34,11 @@ def one_part(c: Config) -> Words:
     return tuple(w if w in c.rules.ffns else "none" for w in c.shared["mixers"])
 
 
+def one_block(c: Config) -> Words:
+    """The same, where a word carries what its block states: the mixer layout's own words of feed-forward networks."""
+    return tuple(w if w.partition(":")[0] in c.rules.ffns else "none" for w in c.shared["mixers"])
+
+
 MIXER_LAYOUTS: dict[str, Layout] = {
     "same": common.same,
     "layer_types": common.layer_types,
@@ -46,6 +51,9 @@ MIXER_LAYOUTS: dict[str, Layout] = {
     "every_nth_linear": hybrids.every_nth_linear,
     "pattern_letters": hybrids.pattern_letters,
     "blocks": blocks.mixers,
+    "blocks_listed": blocks.heads_listed,
+    "block_kinds": blocks.kinds_listed,
+    "one_layer": common.one_layer,
     "granite_hybrid": mixed.granite_hybrid,
     "attention_at": mixed.attention_at,
     "attention_every": mixed.attention_every,
@@ -86,6 +94,8 @@ FFN_LAYOUTS: dict[str, Layout] = {
     "no_ffn": experts.no_ffn,
     "one_part": one_part,
     "blocks": blocks.ffns,
+    "blocks_listed": blocks.widths_listed,
+    "block_experts": one_block,
     "experts_every": mixed.experts_every,
     "experts_if_any": mixed.experts_if_any,
     "mlp_types": latent.mlp_types,

@@ -17,6 +17,7 @@ from atlas.parts import (
     compressed,
     convolved,
     cross,
+    drafts,
     ends,
     ends_bert,
     ends_more,
@@ -99,6 +100,8 @@ MIXERS: dict[str, Reader] = {
     **both_ways.MIXERS,
     **convolved.MIXERS,
     **gemma.MIXERS,
+    **drafts.MIXERS,
+    "block_heads": blocks.read_block_heads,
 }
 FFNS: dict[str, Reader] = {
     "mlp": ffn.read_mlp,
@@ -127,6 +130,7 @@ FFNS: dict[str, Reader] = {
     "altup": altup.read_altup,
     **extras.FFNS,
     **convolved.FFNS,
+    "block_moe": blocks.read_block_moe,
 }
 ENDS: dict[str, EndsReader] = {
     **ends.ENDS,
@@ -138,5 +142,6 @@ ENDS: dict[str, EndsReader] = {
     "altup": altup.altup_ends,
     "inkling": inkling.inkling_ends,
     "kimi": kimi.ends_with_residual,
+    **drafts.ENDS,
     "frequencies": mistral_large.ends_with_frequencies,
 }

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+import msgspec
+
 from atlas.numbers.structure import Feeding, Part, Tensor, part
+from atlas.parts import extras
 from atlas.parts.attention import Gqa, gqa, head_dim
 from atlas.parts.ffn import Mlp, activation, mlp
 from atlas.reading.config import View
@@ -28,6 +31,21 @@ def read_block_attention(v: View) -> Part:
         raise contradiction(f"{heads} query heads are no multiple of {group} in a group")
     hd, bias = head_dim(v, d, heads), v.flag("attention_bias")
     return gqa(Gqa(d, heads, heads // group, hd, hd, bias, bias, rotary_dim=hd))
+
+
+def read_block_heads(v: View) -> Part:
+    """Attention with the KV heads that the layer's word carries."""
+    d, heads = v.count("hidden_size"), v.count("num_attention_heads")
+    hd = head_dim(v, d, heads)
+    return gqa(Gqa(d, heads, number_of(v), hd, hd, v.flag("qkv_bias"), v.flag("o_bias"), rotary_dim=hd))
+
+
+def read_block_moe(v: View) -> Part:
+    """Experts whose number, width and top-k the layer's word carries, as `moe:16-256-2`."""
+    experts, width, top_k = (int(n) for n in v.part_word.partition(":")[2].split("-"))
+    own = {"num_experts": experts, "moe_intermediate_size": width, "num_experts_per_tok": top_k}
+    spec = msgspec.structs.replace(v.spec, facts={**v.spec.facts, **own})
+    return extras.FFNS["moe_plus"](View(v.config, spec, v.part_word))
 
 
 def read_block_width(v: View) -> Part:
