@@ -12,6 +12,7 @@ from atlas.numbers.fingerprint import Evidence, Fingerprint
 from atlas.numbers.measure import component, model_ledger
 from atlas.numbers.structure import Model
 from atlas.parts import mtp
+from atlas.opening import said
 from atlas.reading.answers import DERIVED
 from atlas.reading.config import Config, Raw, mapping
 from atlas.reading.doubts import doubts, sentence
@@ -34,7 +35,7 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
     row = msgspec.structs.replace(
         bare,
         repo_id=name,
-        model_type=data["model_type"],
+        model_type=said(data, c.rules),
         architecture_class=cls,
         d_model=c.count("hidden_size"),
         vocab_size=c.count("vocab_size"),

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache, partial
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
 from atlas import assume, describe
-from atlas.families import BESIDE, Family, Spec, family, known, overlays
+from atlas.families import Spec
 from atlas.layouts import FFN_LAYOUTS, MIXER_LAYOUTS
 from atlas.layouts.stacks import STACKS, encoder_reader
 from atlas.numbers.fingerprint import Evidence, Fingerprint
 from atlas.numbers.structure import Layer, Model, Part, Run, layer, model, runs_of
+from atlas.opening import proven, reader, said
 from atlas.parse import Raw, load
 from atlas.parts import ENDS, FFNS, MIXERS, Reader
 from atlas.parts.both_ways import looking_both_ways
 from atlas.parts.ends import norm
 from atlas.parts.mtp import drafts
 from atlas.parts.norms import NORMS
-from atlas.reading import classes, correct, per_layer, types
 from atlas.reading.causality import looks_both_ways
 from atlas.reading.config import Config, View
-from atlas.refusal import Refused, contradiction, not_derivable, shown
-from schemas.vocabulary import RefusalKind, Verdict
+from atlas.refusal import Refused, contradiction
+from schemas.vocabulary import Verdict
 
 
 class Derived(msgspec.Struct, frozen=True, eq=False):
@@ -69,90 +69,7 @@ def _derive(data: Raw, name: str | None) -> Derived:
     runs = stacked(c, layers) + drafts(c, partial(one_layer, c, layers))
     made = model(layer(parts), runs, c.word("norm_class"), placement(c))
     derived = describe.described(c, made, data, name, cls)
-    return assume.checked(c, derived, model_type_of(data)) if c.rules.model_type == assume.ASSUMED else derived
-
-
-def proven(c: Config, data: Raw) -> None:
-    """Raise `Refused` where a value has no type, the class is none of the family's, or a list is as long as no stack."""
-    types.checked(data)
-    if c.rules.model_type != assume.ASSUMED:
-        classes.checked(data, c.rules)
-    per_layer.checked(c)
-
-
-def reader(data: Raw) -> Config:
-    """The reader of a config's language model: the config itself, or the one a wrapper holds."""
-    stated = model_type_of(data)
-    rules = family(stated) if known(stated) else assume.rules(data, stated)
-    if rules.text is None:
-        return set_right(data, overlays.applied(rules, data, classes.named(data)))
-    outer, inner = _held(data, rules.text.key)
-    if inner is None and rules.text.flat:
-        return set_right(data, _with_outer(family(rules.text.family), rules))
-    if not isinstance(inner, dict):
-        raise Refused(
-            RefusalKind.MISSING_KEY, f"{rules.text.key} is needed: the language model's own config is not in the file"
-        )
-    return set_right(inner, _with_outer(_inner_rules(inner, rules), rules), outer, rules.text.key + ".")  # pyright: ignore[reportUnknownArgumentType]
-
-
-def set_right(raw: Raw, rules: Family, outer: Raw | None = None, prefix: str = "") -> Config:
-    """The reader of an object by these rules, with the row's corrections of known wrong files applied."""
-    if not rules.correct:
-        return Config(raw, rules, outer, prefix)
-    right, said = correct.corrected(raw, rules.correct)
-    c = Config(right, rules, outer, prefix)
-    c.said = said
-    return c
-
-
-def _held(data: Raw, key: str) -> tuple[Raw, Any]:
-    """What stands under a dotted key, and what stands beside it: the keys of every level above, the outermost first."""
-    outer, found = data, data
-    *steps, last = key.split(".")
-    for step in steps:
-        held: Any = found.get(step)
-        if not isinstance(held, dict):
-            return outer, None
-        found = cast("Raw", held)
-        outer = {**found, **outer}
-    return outer, found.get(last)
-
-
-def _inner_rules(inner: Raw, rules: Family) -> Family:
-    assert rules.text is not None  # noqa: S101 - only wrappers come here
-    stated = inner.get("model_type")
-    if rules.text.only and stated is not None and stated not in rules.text.only:
-        raise not_derivable(f"{rules.model_type} over {shown(stated)}: what joins the two is not described")
-    if stated is None or stated in rules.text.unnamed:
-        return family(rules.text.family)
-    return family(model_type_of(inner))
-
-
-@lru_cache(maxsize=1024)
-def _with_outer(inner: Family, wrapper: Family) -> Family:
-    assert wrapper.text is not None  # noqa: S101 - only wrappers come here
-    return msgspec.structs.replace(
-        inner,
-        outer=wrapper.outer,
-        classes={**inner.classes, **wrapper.classes},
-        class_names=wrapper.class_names | inner.class_names if wrapper.text.flat else wrapper.class_names,
-        irrelevant=inner.irrelevant | wrapper.irrelevant if wrapper.text.flat else inner.irrelevant,
-        beside=BESIDE.union(wrapper.irrelevant, wrapper.text.key.split("."), ("tie_word_embeddings",)),
-        lifts=wrapper.text.lifts,
-    )
-
-
-def model_type_of(data: Raw) -> str:
-    """The stated model_type; raises `Refused`."""
-    stated = data.get("model_type")
-    if stated is None:
-        raise Refused(
-            RefusalKind.MISSING_KEY, "model_type is needed and not in the config: nothing says which family this is"
-        )
-    if not isinstance(stated, str):
-        raise Refused(RefusalKind.BAD_VALUE, f"model_type is {shown(stated)}, but must be a text")
-    return stated
+    return assume.checked(c, derived, said(data, c.rules)) if c.rules.model_type == assume.ASSUMED else derived
 
 
 def placement(c: Config) -> str:

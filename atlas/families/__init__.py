@@ -89,6 +89,8 @@ class Family(msgspec.Struct, frozen=True, eq=False):
     text: Wrapped | None = None
     beside: frozenset[str] = frozenset()  # keys of the wrapper that are read or say nothing, where there is a wrapper
     lifts: bool = False  # of the wrapper's `text`
+    text_defaults: Mapping[str, Any] = {}  # of a wrapper: what its class puts under absent keys of the language model
+    inside: frozenset[str] = frozenset()  # of a wrapper: keys of the language model's config that say nothing here
     stacks: str = "decoder"
     encoder: Family | None = None  # what the row says of its encoder, over what it says of its decoder
     mtp: Mtp | None = None
@@ -133,6 +135,7 @@ _OWN = ("references", "expect", "correct", "class_names")
 def merged(model_type: str) -> dict[str, Any]:
     """The row with what it extends, as plain tables."""
     own = row(model_type)
+    own["class_names"] = [*own.get("class_names", ()), *(k for k, v in own.get("classes", {}).items() if v != "unknown")]
     parent = own.pop("extends", None)
     if parent is None:
         return own
@@ -168,9 +171,8 @@ def made(model_type: str, row: dict[str, Any]) -> Family:
         if key in row:
             row[key] = tuple(row[key])
     row["keys"] = {k: tuple(_listed(v)) for k, v in row.get("keys", {}).items()}
-    named = row.get("class_names", ())
-    row["class_names"] = frozenset(named).union(k for k, v in row.get("classes", {}).items() if v != "unknown")
-    row["reads"] = frozenset(row.get("reads", ()))
+    row["class_names"] = frozenset(row.get("class_names", ()))
+    row["reads"], row["inside"] = frozenset(row.get("reads", ())), frozenset(row.get("inside", ()))
     row["visible"] = ALWAYS.union(row["reads"], row.get("defaults", {}))
     row["named"] = row["visible"].union(k.partition(".")[0] for keys in row["keys"].values() for k in keys)
     row["irrelevant"] = IRRELEVANT.union(row.get("irrelevant", ()))
@@ -194,6 +196,26 @@ ALWAYS = frozenset((
     "original_max_position_embeddings", "rope_theta", "rope_scaling", "rope_parameters",
 ))  # fmt: skip
 """What every class reads that has it at all: without an effect where nothing is rotated."""
+
+
+def with_defaults(rules: Family, table: Mapping[str, Any]) -> Family:
+    """The rules of a language model with the defaults that its wrapper's class puts under absent keys."""
+    made = {k: Evidence(k, v, Origin.CLASS_DEFAULT.value, "the wrapper's class when the key is absent") for k, v in table.items()}
+    return msgspec.structs.replace(
+        rules,
+        defaults={**rules.defaults, **table},
+        unstated={**rules.unstated, **made},
+        settled={k: e for k, e in rules.settled.items() if k not in table},
+        visible=rules.visible.union(table),
+        named=rules.named.union(table),
+    )
+
+
+@cache
+def owners(cls: str) -> tuple[str, ...]:
+    """The families whose own list has this class, wrappers among them; a row that only follows another has none."""
+    texts = {f.name[:-5]: f.read_text("utf-8") for f in files(__package__ or "atlas.families").iterdir() if f.name.endswith(".toml")}
+    return tuple(sorted(m for m, text in texts.items() if f'"{cls}"' in text and known(m) and cls in family(m).class_names))
 
 
 def _unstated(model_type: str, row: dict[str, Any]) -> dict[str, Evidence]:
