@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from atlas.kind import kind_of
 from atlas.numbers.design import design_columns, design_features
 from atlas.numbers.fingerprint import Evidence, Fingerprint
 from atlas.numbers.measure import component, model_ledger
 from atlas.numbers.structure import Model
-from atlas.parts import mtp
 from atlas.opening import said
+from atlas.parts import mtp
 from atlas.reading.answers import DERIVED
 from atlas.reading.config import Config, Raw, mapping
 from atlas.reading.doubts import doubts, sentence
@@ -37,6 +38,7 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
         repo_id=name,
         model_type=said(data, c.rules),
         architecture_class=cls,
+        kind=kind_of(c, model).value,
         d_model=c.count("hidden_size"),
         vocab_size=c.count("vocab_size"),
         tie_word_embeddings=bool(c.top("tie_word_embeddings")),

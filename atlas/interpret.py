@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from atlas import assume, describe
 from atlas.families import Spec
+from atlas.kind import named_kind
 from atlas.layouts import FFN_LAYOUTS, MIXER_LAYOUTS
 from atlas.layouts.stacks import STACKS, encoder_reader
 from atlas.numbers.fingerprint import Evidence, Fingerprint
@@ -50,10 +51,12 @@ def derive(raw: bytes | Raw, *, name: str | None = None) -> Derived:
 def refusal(refused: Refused, name: str | None, data: Raw | None) -> Derived:
     """The row of a config that gives no numbers."""
     stated = data.get("model_type") if data else None
+    kind = named_kind(data)
     return Derived(
         Fingerprint(
             repo_id=name,
             model_type=stated if isinstance(stated, str) and len(stated) <= 100 else None,
+            kind=None if kind is None else kind.value,
             verdict=Verdict.REFUSED.value,
             refusal_kind=refused.kind.value,
             refusal_reason=refused.reason,

@@ -9,6 +9,7 @@ import msgspec
 
 from atlas import assume
 from atlas.families import BESIDE, Family, family, known, overlays, owners, with_defaults
+from atlas.kind import adapter_of
 from atlas.parse import Raw
 from atlas.reading import classes, correct, per_layer, types
 from atlas.reading.answers import DERIVED
@@ -69,9 +70,8 @@ def _not_inside(data: Raw, rules: Family) -> None:
     for key in NESTED:
         _, inner = _held(data, key)
         if isinstance(inner, dict) and sum(inner.get(k) is not None for k in SHAPE) > 1:  # pyright: ignore[reportUnknownMemberType]
-            raise contradiction(
-                f"model_type {rules.model_type} states its shape at the top of the file, but here all of it stands in {key}"
-            )
+            where = "states its shape at the top of the file, but here all of it stands in"
+            raise contradiction(f"model_type {rules.model_type} {where} {key}")
 
 
 def _held_reader(data: Raw, rules: Family) -> Config:
@@ -98,7 +98,7 @@ def _elsewhere(data: Raw, usual: str) -> tuple[str, Raw, Any]:
     for key in NESTED:
         outer, inner = _held(data, key)
         if isinstance(inner, dict) and inner.get("num_hidden_layers") is not None:  # pyright: ignore[reportUnknownMemberType]
-            return key, outer, inner
+            return key, outer, cast("Raw", inner)
     return usual, data, None
 
 
@@ -131,7 +131,9 @@ def _inner_rules(inner: Raw, rules: Family) -> Family:
     if rules.text.only and stated is not None and stated not in rules.text.only:
         raise not_derivable(f"{rules.model_type} over {shown(stated)}: what joins the two is not described")
     if stated is None or stated in rules.text.unnamed or stated in (rules.model_type + "_text", rules.model_type):
-        return family(stated if stated is not None and known(str(stated)) and str(stated).endswith("_text") else rules.text.family)
+        return family(
+            stated if stated is not None and known(str(stated)) and str(stated).endswith("_text") else rules.text.family
+        )
     return family(model_type_of(inner))
 
 
@@ -158,6 +160,9 @@ def _model_type(data: Raw) -> str | None:
 def model_type_of(data: Raw) -> str:
     """The stated model_type; raises `Refused`."""
     stated = data.get("model_type")
+    adapter = adapter_of(data)
+    if adapter is not None:
+        raise Refused(RefusalKind.ADAPTER, adapter)
     if stated is None:
         raise Refused(
             RefusalKind.MISSING_KEY, "model_type is needed and not in the config: nothing says which family this is"
@@ -168,7 +173,7 @@ def model_type_of(data: Raw) -> str:
 
 
 def proven(c: Config, data: Raw) -> None:
-    """Raise `Refused` where a value has no type, the class is none of the family's, or a list is as long as no stack."""
+    """Raise `Refused` where a value has no type, the class is not the family's, or a list is as long as no stack."""
     types.checked(data)
     if c.rules.model_type != assume.ASSUMED:
         classes.checked(data, c.rules)

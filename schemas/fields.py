@@ -14,6 +14,7 @@ from schemas.vocabulary import (
     AttentionKind,
     Check,
     Component,
+    ModelKind,
     NormClass,
     NormPlacement,
     Position,
@@ -114,6 +115,7 @@ IDENTITY: tuple[Field, ...] = (
     word("revision", "Commit of the repository that the config was read at.", home="models"),
     word("model_type", "model_type of the config: the family's name.", home="configs"),
     word("architecture_class", "First entry of architectures: the class a checkpoint is stored for.", home="configs"),
+    word("kind", "What the language model in the file is, also under a wrapper.", ModelKind, home="configs"),
     word(
         "design_id",
         "Digest of the structure: repositories with the same one have the same architecture.",

@@ -135,7 +135,10 @@ _OWN = ("references", "expect", "correct", "class_names")
 def merged(model_type: str) -> dict[str, Any]:
     """The row with what it extends, as plain tables."""
     own = row(model_type)
-    own["class_names"] = [*own.get("class_names", ()), *(k for k, v in own.get("classes", {}).items() if v != "unknown")]
+    own["class_names"] = [
+        *own.get("class_names", ()),
+        *(k for k, v in own.get("classes", {}).items() if v != "unknown"),
+    ]
     parent = own.pop("extends", None)
     if parent is None:
         return own
@@ -192,15 +195,18 @@ def made(model_type: str, row: dict[str, Any]) -> Family:
 
 
 ALWAYS = frozenset((
-    "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "tie_word_embeddings", "max_position_embeddings",
-    "original_max_position_embeddings", "rope_theta", "rope_scaling", "rope_parameters",
+    "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "tie_word_embeddings",
+    "max_position_embeddings", "original_max_position_embeddings", "rope_theta", "rope_scaling", "rope_parameters",
 ))  # fmt: skip
 """What every class reads that has it at all: without an effect where nothing is rotated."""
 
 
 def with_defaults(rules: Family, table: Mapping[str, Any]) -> Family:
     """The rules of a language model with the defaults that its wrapper's class puts under absent keys."""
-    made = {k: Evidence(k, v, Origin.CLASS_DEFAULT.value, "the wrapper's class when the key is absent") for k, v in table.items()}
+    made = {
+        k: Evidence(k, v, Origin.CLASS_DEFAULT.value, "the wrapper's class when the key is absent")
+        for k, v in table.items()
+    }
     return msgspec.structs.replace(
         rules,
         defaults={**rules.defaults, **table},
@@ -214,8 +220,13 @@ def with_defaults(rules: Family, table: Mapping[str, Any]) -> Family:
 @cache
 def owners(cls: str) -> tuple[str, ...]:
     """The families whose own list has this class, wrappers among them; a row that only follows another has none."""
-    texts = {f.name[:-5]: f.read_text("utf-8") for f in files(__package__ or "atlas.families").iterdir() if f.name.endswith(".toml")}
-    return tuple(sorted(m for m, text in texts.items() if f'"{cls}"' in text and known(m) and cls in family(m).class_names))
+    texts = {
+        f.name[:-5]: f.read_text("utf-8")
+        for f in files(__package__ or "atlas.families").iterdir()
+        if f.name.endswith(".toml")
+    }
+    holding = (m for m, text in texts.items() if known(m) and f'"{cls}"' in text)
+    return tuple(sorted(m for m in holding if cls in family(m).class_names))
 
 
 def _unstated(model_type: str, row: dict[str, Any]) -> dict[str, Evidence]:

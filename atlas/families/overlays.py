@@ -1,7 +1,7 @@
 """Rules for classes that are made of a family's layers and something else: drafts, pruned blocks, upcycled merges.
 
-A table of `_overlays.toml` says what such a class says over the row of the family it stands on. A config is one of these
-by its class, or by a key (`states`) that no plain class of the family has.
+A table of `_overlays.toml` says what such a class says over the row of the family it stands on. A config is one of
+these by its class, or by a key (`states`) that no plain class of the family has.
 """
 
 from __future__ import annotations

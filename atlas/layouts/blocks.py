@@ -103,7 +103,9 @@ def widths_listed(c: Config) -> Words:
 
 def _listed_width(block: Mapping[str, Any]) -> str:
     _known(block, frozenset({"intermediate_size", "no_op"}))
-    return "none" if _off(block) else f"mlp:{whole('block_configs.ffn.intermediate_size', block.get('intermediate_size'))}"
+    return (
+        "none" if _off(block) else f"mlp:{whole('block_configs.ffn.intermediate_size', block.get('intermediate_size'))}"
+    )
 
 
 def _off(block: Mapping[str, Any]) -> bool:
@@ -114,7 +116,7 @@ KINDS = {"mamba": "mamba", "attention": "attention", "mlp": "mlp", "moe": "moe"}
 
 
 def kinds_listed(c: Config) -> Words:
-    """One part a block, of the kind it states; experts with a number, width and top-k of their own (Nemotron-H, pruned).
+    """One part a block, of the kind it states; experts with a number, width and top-k of their own (pruned Nemotron-H).
 
     A pattern stated beside the blocks must agree with them.
     """

@@ -46,6 +46,7 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     revision: str | None = None
     model_type: str | None = None
     architecture_class: str | None = None
+    kind: str | None = None
     design_id: str | None = None
     verdict: str
     check: str = "unchecked"

@@ -87,7 +87,10 @@ def from_width(p: Part, width: int) -> Part:
 @lru_cache(maxsize=1024)
 def wider_inside(p: Part, width: int) -> Part:
     """The same attention with queries, keys and values projected from this width."""
-    made = [t if t.name.startswith("self_attn.o_proj") or len(t.shape) == 1 else t._replace(shape=(t.shape[0], width)) for t in p.tensors]
+    made = [
+        t if t.name.startswith("self_attn.o_proj") or len(t.shape) == 1 else t._replace(shape=(t.shape[0], width))
+        for t in p.tensors
+    ]
     return part(p.kind, made, p.states, p.reads, p.info)
 
 

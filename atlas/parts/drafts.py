@@ -8,7 +8,7 @@ by side, a matrix over three tapped states, a head over the tokens it may draft.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from atlas.numbers.structure import Part, Tensor
 from atlas.parts.attention import read_gqa
@@ -23,8 +23,21 @@ X, E, U = Component.OTHER, Component.EMBEDDING, Component.UNEMBEDDING
 TAPS = 3
 """States of the target that EAGLE-3 joins, where none are listed."""
 
-PLAIN = ("mask_token_id", "target_layer_ids", "projector_type", "attention_mode", "shift_label", "pure_draft_prefix_len")
-MARKOV = ("markov_rank", "markov_head_type", "enable_confidence_head", "confidence_head_with_markov", "confidence_head_alpha")
+PLAIN = (
+    "mask_token_id",
+    "target_layer_ids",
+    "projector_type",
+    "attention_mode",
+    "shift_label",
+    "pure_draft_prefix_len",
+)
+MARKOV = (
+    "markov_rank",
+    "markov_head_type",
+    "enable_confidence_head",
+    "confidence_head_with_markov",
+    "confidence_head_alpha",
+)
 
 
 def _settings(c: Config, known: tuple[str, ...]) -> Mapping[str, Any]:
@@ -38,12 +51,17 @@ def _settings(c: Config, known: tuple[str, ...]) -> Mapping[str, Any]:
     return table
 
 
+def _length(value: Any) -> int:
+    """Entries of a list; 0 for whatever is none."""
+    return len(value) if isinstance(value, list) else 0  # pyright: ignore[reportUnknownArgumentType]
+
+
 def _joined(c: Config, table: Mapping[str, Any]) -> list[Part]:
     """The matrix over the tapped states of the target, and two norms."""
-    d, taps = c.count("hidden_size"), table.get("target_layer_ids")
-    if not isinstance(taps, list) or not taps:
+    d, taps = c.count("hidden_size"), cast("Any", table.get("target_layer_ids"))
+    n = _length(taps)
+    if not n:
         raise bad_value("dflash_config.target_layer_ids", taps, "a list of layers of the target")
-    n = len(taps)  # pyright: ignore[reportUnknownArgumentType]
     fc = kept("draft.fc", Tensor("fc.weight", (d, n * d), X))
     return [fc, norm("hidden_norm", d, c.word("norm_class"), False), norm("norm", d, c.word("norm_class"), False)]
 
@@ -61,13 +79,22 @@ def dspark(c: Config) -> Made:
     c.derived("tie_word_embeddings", False, "the draft has no embedding and no head of its own")
     table = _settings(c, PLAIN + MARKOV)
     if table.get("markov_head_type", "vanilla") != "vanilla":
-        raise not_derivable(f"dflash_config.markov_head_type is {table['markov_head_type']!a}: only vanilla is described")
+        raise not_derivable(
+            f"dflash_config.markov_head_type is {table['markov_head_type']!a}: only vanilla is described"
+        )
     return (*_joined(c, table), *_markov(c, table)), cls
 
 
 def _markov(c: Config, table: Mapping[str, Any]) -> list[Part]:
-    d, vocab, rank = c.count("hidden_size"), c.count("vocab_size"), whole("dflash_config.markov_rank", table.get("markov_rank"))
-    made = [Tensor("markov_head.w1.weight", (vocab, rank), X, Role.LOOKUP), Tensor("markov_head.w2.weight", (vocab, rank), X)]
+    d, vocab, rank = (
+        c.count("hidden_size"),
+        c.count("vocab_size"),
+        whole("dflash_config.markov_rank", table.get("markov_rank")),
+    )
+    made = [
+        Tensor("markov_head.w1.weight", (vocab, rank), X, Role.LOOKUP),
+        Tensor("markov_head.w2.weight", (vocab, rank), X),
+    ]
     if table.get("enable_confidence_head"):
         inside = d + rank * bool(table.get("confidence_head_with_markov"))
         made += [Tensor("confidence_head.weight", (1, inside), X), Tensor("confidence_head.bias", (1,), X, Role.VECTOR)]
@@ -86,14 +113,17 @@ def eagle3(c: Config) -> Made:
         norm("norm", d, c.word("norm_class"), False),
         kept("head", Tensor("lm_head.weight", (drafted, d), U)),
     ]
-    maps = (Tensor("d2t", (drafted,), Component.BUFFERS, Role.VECTOR), Tensor("t2d", (vocab,), Component.BUFFERS, Role.VECTOR))
+    maps = (
+        Tensor("d2t", (drafted,), Component.BUFFERS, Role.VECTOR),
+        Tensor("t2d", (vocab,), Component.BUFFERS, Role.VECTOR),
+    )
     return (*made, kept("buffers", *maps)), cls
 
 
 def _taps(c: Config) -> int:
     table = c.opt("eagle_config")
     listed = mapping("eagle_config", table).get("eagle_aux_hidden_state_layer_ids") if table is not None else None
-    return len(listed) if isinstance(listed, list) and listed else TAPS  # pyright: ignore[reportUnknownArgumentType]
+    return _length(listed) or TAPS
 
 
 def read_from_two_states(v: View) -> Part:

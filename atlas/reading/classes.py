@@ -17,9 +17,9 @@ def named(data: Raw) -> str | None:
     stated: Any = data.get("architectures")
     if not stated:
         return None
-    first = stated[0] if isinstance(stated, list) else stated  # pyright: ignore[reportUnknownVariableType]
+    first: Any = stated[0] if isinstance(stated, list) else stated  # pyright: ignore[reportUnknownVariableType]
     if not isinstance(first, str):
-        raise bad_value("architectures", stated, "a list of class names")
+        raise bad_value("architectures", first, "a list of class names")
     return first
 
 
@@ -35,7 +35,14 @@ def remote(data: Raw) -> dict[str, str]:
     return found
 
 
-LANGUAGE = ("AutoModel", "AutoModelForCausalLM", "AutoModelForSeq2SeqLM", "AutoModelForMaskedLM", "AutoModelForImageTextToText", "AutoModelForVision2Seq")
+LANGUAGE = (
+    "AutoModel",
+    "AutoModelForCausalLM",
+    "AutoModelForSeq2SeqLM",
+    "AutoModelForMaskedLM",
+    "AutoModelForImageTextToText",
+    "AutoModelForVision2Seq",
+)
 """Auto classes that load a language model; a classifier beside it is another checkpoint's class."""
 
 

@@ -46,4 +46,6 @@ def _repeats(c: Config, key: str, value: Any) -> bool:
 def sentence(model_type: str, keys: tuple[str, ...]) -> str:
     """Why an answer is assumed, for people."""
     named = ", ".join(shown(k) for k in keys[:MOST]) + (f" and {len(keys) - MOST} more" if len(keys) > MOST else "")
-    return f"assumed: no class of {model_type} reads {named}, and nobody has reviewed what such a key says of this model"
+    return (
+        f"assumed: no class of {model_type} reads {named}, and nobody has reviewed what such a key says of this model"
+    )

@@ -13,7 +13,14 @@ from atlas.refusal import bad_value, contradiction
 if TYPE_CHECKING:
     from atlas.reading.config import Config
 
-LISTS = ("layer_types", "mlp_layer_types", "layers_block_type", "attention_types_by_layer", "layer_rope_theta", "no_rope_layers")
+LISTS = (
+    "layer_types",
+    "mlp_layer_types",
+    "layers_block_type",
+    "attention_types_by_layer",
+    "layer_rope_theta",
+    "no_rope_layers",
+)
 """Keys that hold one entry per layer in every class that has them."""
 
 MIXING = frozenset((

@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import cast
 
 import orjson
 
 from atlas.parse import Raw
 from atlas.refusal import bad_value
 
-ALLOWED: Mapping[str, frozenset[type]] = {
+Types = frozenset[object]
+
+ALLOWED: Mapping[str, Types] = {
     "bool": frozenset((bool,)),
     "int": frozenset((int,)),
     "num": frozenset((int, float)),
@@ -25,23 +27,32 @@ ALLOWED: Mapping[str, frozenset[type]] = {
     "list": frozenset((list,)),
     "obj": frozenset((dict,)),
 }
-WORDS: Mapping[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", list: "a list", dict: "an object"}
+WORDS = {
+    "bool": "true or false",
+    "num": "a number",
+    "int": "a whole number",
+    "str": "a text",
+    "list": "a list",
+    "obj": "an object",
+}
 NEVER_NULL = frozenset(("tie_word_embeddings",))
 """Keys whose null the library refuses, and that no rule could answer."""
-CLOSED = frozenset(("quantization_config", "compression_config", "vision_config", "audio_config", "id2label", "label2id", "task_specific_params"))
+CLOSED = frozenset((
+    "quantization_config", "compression_config", "vision_config", "audio_config", "id2label", "label2id",
+    "task_specific_params",
+))  # fmt: skip
 """Objects whose keys speak of something else than a language model's shape."""
 
 
 @cache
-def vocabulary() -> Mapping[str, frozenset[type]]:
+def vocabulary() -> Mapping[str, Types]:
     """The Python types that JSON may give each key."""
     text = files("atlas.families").joinpath("_types.json").read_bytes()
-    none = type(None)
-    found: dict[str, frozenset[type]] = {}
+    found: dict[str, Types] = {}
     for kinds, keys in orjson.loads(text).items():
-        types = frozenset[type]().union(*(ALLOWED[k] for k in kinds.split()))
+        types = Types().union(*(ALLOWED[k] for k in kinds.split()))
         for key in keys.split():
-            found[key] = types if key in NEVER_NULL else types | {none}
+            found[key] = types if key in NEVER_NULL else types | {type(None)}
     return found
 
 
@@ -49,7 +60,7 @@ def checked(raw: Raw, prefix: str = "") -> None:
     """Raise `Refused` (bad_value) at the first key whose value has another type than any class gives it."""
     known = vocabulary()
     for key, value in raw.items():
-        kind = type(value)
+        kind = cast("type[object]", type(value))
         types = known.get(key)
         if types is not None and kind not in types and not (kind is float and int in types and value.is_integer()):
             raise bad_value(prefix + key, value, _wanted(types))
@@ -57,5 +68,6 @@ def checked(raw: Raw, prefix: str = "") -> None:
             checked(value, f"{prefix}{key}.")
 
 
-def _wanted(types: frozenset[type]) -> str:
-    return " or ".join(dict.fromkeys(word for kind, word in WORDS.items() if kind in types and not (kind is int and float in types)))
+def _wanted(types: Types) -> str:
+    found = [k for k in WORDS if ALLOWED[k] <= types and not (k == "int" and float in types)]
+    return " or ".join(WORDS[k] for k in found)
