@@ -1,7 +1,7 @@
 """What drafts store: small models that propose tokens to a larger one, whose embedding and head they may share.
 
 DFlash: layers over the target's tapped states, joined by one matrix, without embedding and head. DSpark adds a Markov
-head over token pairs and a confidence. EAGLE-3 (arXiv 2503.01840): one layer over the states of token and target side
+head over token pairs and a confidence. EAGLE-3: one layer over the states of token and target side
 by side, a matrix over three tapped states, a head over the tokens it may draft.
 """
 

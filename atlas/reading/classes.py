@@ -19,7 +19,7 @@ def named(data: Raw) -> str | None:
         return None
     first: Any = stated[0] if isinstance(stated, list) else stated  # pyright: ignore[reportUnknownVariableType]
     if not isinstance(first, str):
-        raise bad_value("architectures", first, "a list of class names")
+        raise bad_value("architectures", stated, "a list of class names")  # pyright: ignore[reportUnknownArgumentType]
     return first
 
 

@@ -61,7 +61,7 @@ def test_a_standard_decoder_is_assumed_and_says_so() -> None:
         {"clip_qkv": None},
         {"hidden_size": None},
         {"architectures": ["NobodyModel"]},
-        {"architectures": ["Qwen2ForCausalLM"]},
+        {"architectures": ["Qwen2ForCausalLM"], "auto_map": {"AutoModel": "modeling.Qwen2ForCausalLM"}},
         {"model_type": "nobody_moe"},
         {"quantization_config": {"quant_method": "bitnet"}},
     ],
