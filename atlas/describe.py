@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from atlas.constants import constants_of
 from atlas.kind import kind_of
 from atlas.numbers.design import design_columns, design_features
 from atlas.numbers.fingerprint import Evidence, Fingerprint
@@ -51,7 +52,7 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
         **_context(rotary, bare),
     )
     unread = c.unread()
-    found = Derived(row, model, c.evidence(), unread, (*design_features(model), *_own_features(row)))
+    found = Derived(row, model, c.evidence(), unread, (*design_features(model), *_own_features(row)), constants_of(c))
     return doubted(found, c, doubts(c, unread))
 
 

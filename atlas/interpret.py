@@ -36,6 +36,7 @@ class Derived(msgspec.Struct, frozen=True, eq=False):
     evidence: tuple[Evidence, ...] = ()
     unread: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
+    constants: tuple[Evidence, ...] = ()
 
 
 def derive(raw: bytes | Raw, *, name: str | None = None) -> Derived:

@@ -93,6 +93,7 @@ _REFERENCES = (
     ("states", "design_id", "designs"),
     ("refusals", "config_id", "configs"),
     ("features", "config_id", "configs"),
+    ("constants", "config_id", "configs"),
     ("reported", "repo_id", "models"),
     ("checks", "repo_id", "models"),
     ("disagreements", "repo_id", "models"),

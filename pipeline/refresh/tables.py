@@ -27,6 +27,7 @@ from schemas.fields import at_home
 from schemas.registry import (
     CHECKS,
     CONFIGS,
+    CONSTANTS,
     CONTENT,
     DESIGNS,
     FEATURES,
@@ -50,7 +51,7 @@ UNREADABLE = {
 }
 """Refusals that say something of the file rather than of the architecture."""
 
-OF_CONFIGS = (CONFIGS, REFUSALS, FEATURES)
+OF_CONFIGS = (CONFIGS, CONSTANTS, REFUSALS, FEATURES)
 """Tables whose rows follow from a text alone, and have its config_id."""
 
 OF_DESIGNS = (DESIGNS, LAYERS, PARAMETERS, STATES)
@@ -192,6 +193,10 @@ class Gatherer:
         text, blob = _kept(raw)
         evidence = [(e.field, _json(e.value).decode(), str(e.origin), e.source) for e in derived.evidence]
         self.columns["configs"].add((config_id, text, blob, len(raw), *_of_config(row), evidence, list(derived.unread)))
+        for each in derived.constants:
+            self.columns["constants"].add(
+                (config_id, each.field, _json(each.value).decode(), str(each.origin), each.source)
+            )
         for feature in dict.fromkeys(derived.features):
             self.columns["features"].add((config_id, feature))
         if derived.model is None:
