@@ -92,8 +92,8 @@ def _rotary(c: Config) -> dict[str, Evidence]:
         found["rotary_pairing"] = Evidence("rotary_pairing", word, Origin.FAMILY_RULE.value, rule)
     for key in ("rope_scaling", "rope_parameters"):
         table: Any = c.raw.get(key)
-        for part in ROTARY if isinstance(table, dict) else ():
-            value: Any = table.get(part)  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
+        for part in ROTARY if type(table) is dict else ():
+            value: Any = table.get(part)  # pyright: ignore[reportUnknownMemberType]
             if value is not None:
                 name = f"rope_{part}"
                 found[name] = Evidence(name, value, EXPLICIT, f"{c.prefix}{key}.{part}")

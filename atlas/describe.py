@@ -17,7 +17,7 @@ from atlas.opening import said
 from atlas.parts import mtp
 from atlas.reading.answers import DERIVED
 from atlas.reading.config import Config, Raw, mapping
-from atlas.reading.doubts import doubts, sentence
+from atlas.reading.doubts import doubts, of_weights_alone, sentence
 from atlas.reading.rotary import Rotary, read_rotary
 from schemas.vocabulary import Check, Component, Verdict
 
@@ -63,7 +63,9 @@ def doubted(found: Derived, c: Config, keys: tuple[str, ...]) -> Derived:
     why = sentence(c.rules.model_type, keys)
     note = Evidence("verdict", Verdict.ASSUMED.value, DERIVED, why)
     row = msgspec.structs.replace(found.fingerprint, verdict=Verdict.ASSUMED.value, doubt=why)
-    return msgspec.structs.replace(found, fingerprint=row, evidence=(note, *found.evidence))
+    return msgspec.structs.replace(
+        found, fingerprint=row, evidence=(note, *found.evidence), proved_by_total=of_weights_alone(c, keys)
+    )
 
 
 @lru_cache(maxsize=16384)

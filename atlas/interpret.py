@@ -37,6 +37,7 @@ class Derived(msgspec.Struct, frozen=True, eq=False):
     unread: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     constants: tuple[Evidence, ...] = ()
+    proved_by_total: bool = False  # the doubt is of weights alone: an equal total answers it
 
 
 def derive(raw: bytes | Raw, *, name: str | None = None) -> Derived:

@@ -43,6 +43,15 @@ def _repeats(c: Config, key: str, value: Any) -> bool:
     return key in c.values and type(c.values[key]) is type(value) and c.values[key] == value
 
 
+def of_weights_alone(c: Config, keys: tuple[str, ...]) -> bool:
+    """Whether a total that agrees would answer the doubt: a switch of biases touches no cache, no state and no read.
+
+    A number, a list or an object never is: a looped model has the tensors and the total of its plain twin.
+    """
+    stated = {path: c.raw.get(path.removeprefix(c.prefix), c.outer.get(path)) for path in keys}
+    return bool(keys) and all(path.endswith("_bias") and value is True for path, value in stated.items())
+
+
 def sentence(model_type: str, keys: tuple[str, ...]) -> str:
     """Why an answer is assumed, for people."""
     named = ", ".join(shown(k) for k in keys[:MOST]) + (f" and {len(keys) - MOST} more" if len(keys) > MOST else "")

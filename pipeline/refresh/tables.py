@@ -249,7 +249,17 @@ class Gatherer:
             for row in rows:
                 self.columns[name].add(tuple(row.get(c) for c in TABLES[name].columns))
         made = _without_orphans({name: columns.frame() for name, columns in self.columns.items()})
-        return made | {"checks": _with_hub_totals(made)}
+        made |= {"checks": _with_hub_totals(made)}
+        return made | {"configs": _proved(made)}
+
+
+def _proved(made: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """The configs, with those lifted whose doubt a check answers."""
+    if not made["checks"].height:
+        return made["configs"]
+    from pipeline.refresh import proving
+
+    return proving.proved(made)
 
 
 def _with_hub_totals(made: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
