@@ -22,6 +22,7 @@ from atlas.parts.both_ways import looking_both_ways
 from atlas.parts.ends import norm
 from atlas.parts.mtp import drafts
 from atlas.parts.norms import NORMS
+from atlas.parts.sourced import alone, encoders
 from atlas.reading.causality import looks_both_ways
 from atlas.reading.config import Config, View
 from atlas.refusal import Refused, contradiction
@@ -94,8 +95,9 @@ def stacked(c: Config, layers: Layers) -> tuple[Run, ...]:
     if looks_both_ways(c):
         runs = tuple(r._replace(layers=tuple(looking_both_ways(each) for each in r.layers)) for r in runs)
     if "encoder" not in stacks:
-        return runs
-    return runs + tuple(r._replace(stack="encoder") for r in build(encoder_reader(c), {}))
+        return alone(runs)
+    encoder = build(encoder_reader(c), {})
+    return runs + encoders(encoder) if runs else tuple(r._replace(stack="encoder") for r in encoder)
 
 
 Layers = dict[tuple[str, str], Layer]

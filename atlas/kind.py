@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from atlas.numbers.design import keeps
 from atlas.numbers.structure import Model
 from atlas.parse import Raw
 from atlas.reading import classes
@@ -36,7 +35,7 @@ def kind_of(c: Config, model: Model) -> ModelKind:
     stacks = {run.stack for run in model.runs}
     if {"decoder", "encoder"} <= stacks:
         return ModelKind.ENCODER_DECODER
-    if not keeps(model):
+    if not model.has_cache:
         return ModelKind.ENCODER
     return ModelKind.HEADLESS if head == "none" else ModelKind.CAUSAL_LM
 
