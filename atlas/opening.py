@@ -175,6 +175,7 @@ def model_type_of(data: Raw) -> str:
 def proven(c: Config, data: Raw) -> None:
     """Raise `Refused` where a value has no type, the class is not the family's, or a list is as long as no stack."""
     types.checked(data)
+    types.null_checked(c.raw, c.rules.model_type, c.prefix)
     if c.rules.model_type != assume.ASSUMED:
         classes.checked(data, c.rules)
     if data.get("pruned_heads"):

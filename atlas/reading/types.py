@@ -45,15 +45,32 @@ CLOSED = frozenset((
 
 
 @cache
+def _file() -> Mapping[str, Mapping[str, str]]:
+    return orjson.loads(files("atlas.families").joinpath("_types.json").read_bytes())
+
+
+@cache
+def never_null(model_type: str) -> frozenset[str]:
+    """Keys that the class of this model_type declares without null: there, null is no value and no "not set"."""
+    return frozenset(key for key, names in _file()["not_null"].items() if model_type in names.split())
+
+
+@cache
 def vocabulary() -> Mapping[str, Types]:
     """The Python types that JSON may give each key."""
-    text = files("atlas.families").joinpath("_types.json").read_bytes()
     found: dict[str, Types] = {}
-    for kinds, keys in orjson.loads(text).items():
+    for kinds, keys in _file()["types"].items():
         types = Types().union(*(ALLOWED[k] for k in kinds.split()))
         for key in keys.split():
             found[key] = types if key in NEVER_NULL else types | {type(None)}
     return found
+
+
+def null_checked(raw: Raw, model_type: str, prefix: str = "") -> None:
+    """Raise `Refused` (bad_value) where a key is null that the class of this model_type never takes as such."""
+    for key in never_null(model_type):
+        if key in raw and raw[key] is None:
+            raise bad_value(prefix + key, None, "stated, or left out")
 
 
 def checked(raw: Raw, prefix: str = "") -> None:
