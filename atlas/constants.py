@@ -36,10 +36,10 @@ PLAIN = frozenset((
     "embedding_scale", "moe_router_logit_softcapping",
 ))  # fmt: skip
 """Keys whose constant has the same name."""
-ROTARY = (
+ROTARY = frozenset((
     "attention_factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "low_freq_factor", "high_freq_factor",
     "short_factor", "long_factor", "mrope_section",
-)  # fmt: skip
+))  # fmt: skip
 """Settings of a rotary scaling, under `rope_parameters` or `rope_scaling`."""
 
 NAMES: Mapping[str, str] = {
@@ -59,18 +59,36 @@ def _known() -> Mapping[str, Any]:
 
 def constants_of(c: Config) -> tuple[Evidence, ...]:
     """The constants of a config, by name, each with where it comes from."""
-    found: dict[str, Evidence] = {}
-    for raw, prefix in ((c.outer, ""), (c.raw, c.prefix)):
-        for key in NAMES.keys() & raw.keys():
-            if raw[key] is not None and (key in TOKENS or raw is c.raw):
-                found[NAMES[key]] = _stated(key, raw[key], prefix)
-    found |= _rotary(c)
-    for key, value in _known()["defaults"].get(c.rules.model_type, {}).items():
+    found = dict(_unstated(c.rules.model_type))
+    if c.outer is not c.raw:
+        found |= {key: _stated(key, c.outer[key], "") for key in TOKENS if c.outer.get(key) is not None}
+    for key, value in c.raw.items():
         name = NAMES.get(key)
-        if name is not None and name not in found and key not in c.raw:
-            source = f"{c.rules.model_type} when the key is absent"
+        if name is not None:
+            found.pop(name, None)
+            if value is not None:
+                found[name] = _stated(key, value, c.prefix)
+    return tuple(sorted((found | _rotary(c)).values(), key=_name))
+
+
+def _name(e: Evidence) -> str:
+    return e.field
+
+
+@cache
+def _unstated(model_type: str) -> Mapping[str, Evidence]:
+    """What a class takes where no key states it: its defaults, and how it turns a head."""
+    found: dict[str, Evidence] = {}
+    for key, value in _known()["defaults"].get(model_type, {}).items():
+        name = NAMES.get(key)
+        if name is not None:
+            source = f"{model_type} when the key is absent"
             found[name] = Evidence(name, _paired(name, value), Origin.CLASS_DEFAULT.value, source)
-    return tuple(found[name] for name in sorted(found))
+    word = _known()["pairing"].get(model_type)
+    if word is not None and "rotary_pairing" not in found:
+        rule = f"how the class of {model_type} turns a head"
+        found["rotary_pairing"] = Evidence("rotary_pairing", word, Origin.FAMILY_RULE.value, rule)
+    return found
 
 
 def _stated(key: str, value: Any, prefix: str) -> Evidence:
@@ -84,17 +102,12 @@ def _paired(name: str, value: Any) -> Any:
 
 
 def _rotary(c: Config) -> dict[str, Evidence]:
-    """The settings of a scaling, and the pairing that the class has where no key states one."""
+    """The settings of a rotary scaling."""
     found: dict[str, Evidence] = {}
-    word = _known()["pairing"].get(c.rules.model_type)
-    if word is not None and not any(k in c.raw for k in PAIRING):
-        rule = f"how the class of {c.rules.model_type} turns a head"
-        found["rotary_pairing"] = Evidence("rotary_pairing", word, Origin.FAMILY_RULE.value, rule)
     for key in ("rope_scaling", "rope_parameters"):
         table: Any = c.raw.get(key)
-        for part in ROTARY if type(table) is dict else ():
-            value: Any = table.get(part)  # pyright: ignore[reportUnknownMemberType]
-            if value is not None:
+        if isinstance(table, dict):
+            for part in ROTARY.intersection(table):  # pyright: ignore[reportUnknownArgumentType]
                 name = f"rope_{part}"
-                found[name] = Evidence(name, value, EXPLICIT, f"{c.prefix}{key}.{part}")
-    return found
+                found[name] = Evidence(name, table[part], EXPLICIT, f"{c.prefix}{key}.{part}")
+    return {name: e for name, e in found.items() if e.value is not None}

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from atlas.constants import constants_of
 from atlas.kind import kind_of
 from atlas.numbers.design import design_columns, design_features
 from atlas.numbers.fingerprint import Evidence, Fingerprint
@@ -39,7 +38,7 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
         repo_id=name,
         model_type=said(data, c.rules),
         architecture_class=cls,
-        kind=kind_of(c, model).value,
+        kind=kind_of(c, model, has_cache=bare.kv_bytes_per_token is not None).value,
         d_model=c.count("hidden_size"),
         vocab_size=c.count("vocab_size"),
         tie_word_embeddings=bool(c.top("tie_word_embeddings")),
@@ -53,7 +52,7 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
         growth_bytes_per_token=_growth(model, rotary.max_context),
     )
     unread = c.unread()
-    found = Derived(row, model, c.evidence(), unread, (*design_features(model), *_own_features(row)), constants_of(c))
+    found = Derived(row, model, c.evidence(), unread, (*design_features(model), *_own_features(row)), c)
     return doubted(found, c, doubts(c, unread))
 
 

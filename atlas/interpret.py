@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from atlas import assume, describe
+from atlas.constants import constants_of
 from atlas.families import Spec
 from atlas.kind import named_kind
 from atlas.layouts import FFN_LAYOUTS, MIXER_LAYOUTS
@@ -37,8 +38,13 @@ class Derived(msgspec.Struct, frozen=True, eq=False):
     evidence: tuple[Evidence, ...] = ()
     unread: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
-    constants: tuple[Evidence, ...] = ()
+    config: Config | None = None  # what was read, for what is worked out when it is asked for
     proved_by_total: bool = False  # the doubt is of weights alone: an equal total answers it
+
+    @property
+    def constants(self) -> tuple[Evidence, ...]:
+        """What changes the computation and not the shape, by name; none where nothing was derived."""
+        return () if self.config is None else constants_of(self.config)
 
 
 def derive(raw: bytes | Raw, *, name: str | None = None) -> Derived:

@@ -22,7 +22,7 @@ BY_WORD = {
 """Words in a class name or model_type that say what a refused file is."""
 
 
-def kind_of(c: Config, model: Model) -> ModelKind:
+def kind_of(c: Config, model: Model, *, has_cache: bool) -> ModelKind:
     """The kind, by what the rules say of the class, then its head, its stacks and its mask."""
     stated = c.rules.facts.get("kind")
     if stated is not None:
@@ -35,7 +35,7 @@ def kind_of(c: Config, model: Model) -> ModelKind:
     stacks = {run.stack for run in model.runs}
     if {"decoder", "encoder"} <= stacks:
         return ModelKind.ENCODER_DECODER
-    if not model.has_cache:
+    if not has_cache:
         return ModelKind.ENCODER
     return ModelKind.HEADLESS if head == "none" else ModelKind.CAUSAL_LM
 

@@ -64,6 +64,8 @@ def plain(data: Raw, rules: Family) -> Config:
 
 def _not_inside(data: Raw, rules: Family) -> None:
     """A file whose shape keys all stand in a sub-object is no model of class defaults."""
+    if data.get("hidden_size") is not None:
+        return
     spelled = {k.partition(".")[0] for field in SHAPE for k in rules.keys.get(field, (field,))}
     if any(data.get(key) is not None for key in spelled):
         return

@@ -48,9 +48,10 @@ LANGUAGE = (
 
 def checked(data: Raw, rules: Family) -> None:
     """Raise `Refused` (unknown_class) where a class is named that these rules do not describe."""
-    cls, own = named(data), remote(data)
+    cls = named(data)
     if cls is not None and cls not in rules.class_names:
         raise _unlisted(cls, rules)
+    own = remote(data) if "auto_map" in data else {}
     if cls in own.values():
         return
     for auto, each in own.items():

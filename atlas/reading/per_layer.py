@@ -36,9 +36,9 @@ VOCABULARY = {"layer_types": MIXING, "mlp_layer_types": FEEDING}
 
 def checked(c: Config) -> None:
     """Raise `Refused` where a list has another length than the stack, or a word that no layer of the class answers."""
-    present = [key for key in LISTS if c.raw.get(key)]
-    if not present:
+    if c.raw.keys().isdisjoint(LISTS):
         return
+    present = [key for key in LISTS if c.raw.get(key)]
     n, spare = c.opt("num_hidden_layers"), c.opt("n_mtp_layers")
     lengths = (n, n + spare) if type(n) is int and type(spare) is int else (n,)
     for key in present:
@@ -53,10 +53,16 @@ def _words(c: Config, key: str, entries: list[Any]) -> None:
     if known is None:
         return
     own = {word.partition(":")[0] for word in (*c.rules.mixers, *c.rules.ffns)}
-    for word in entries:
-        if not isinstance(word, str) or word not in known | own:
-            raise bad_value(key, word, "one of " + ", ".join(sorted(own & known or known)))
+    _among(key, entries, known | own, own & known or known)
     if key == "layer_types" and key in c.rules.visible and "full_attention" in own:
-        odd = next((word for word in entries if word not in own), None)
-        if odd is not None:
-            raise bad_value(key, odd, "one of " + ", ".join(sorted(own)))
+        _among(key, entries, own, own)
+
+
+def _among(key: str, entries: list[Any], allowed: set[str] | frozenset[str], shown: set[str] | frozenset[str]) -> None:
+    try:
+        if allowed.issuperset(entries):
+            return
+    except TypeError:  # a list or an object among them: found below
+        pass
+    odd = next(word for word in entries if not isinstance(word, str) or word not in allowed)
+    raise bad_value(key, odd, "one of " + ", ".join(sorted(shown)))

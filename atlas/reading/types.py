@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import cast
 
 import orjson
 
@@ -27,6 +26,8 @@ ALLOWED: Mapping[str, Types] = {
     "list": frozenset((list,)),
     "obj": frozenset((dict,)),
 }
+ANY: Types = frozenset((bool, int, float, str, list, dict, type(None)))
+"""What a key may hold that no class declares."""
 WORDS = {
     "bool": "true or false",
     "num": "a number",
@@ -75,14 +76,20 @@ def null_checked(raw: Raw, model_type: str, prefix: str = "") -> None:
 
 def checked(raw: Raw, prefix: str = "") -> None:
     """Raise `Refused` (bad_value) at the first key whose value has another type than any class gives it."""
-    known = vocabulary()
+    types_of = vocabulary().get
     for key, value in raw.items():
-        kind = cast("type[object]", type(value))
-        types = known.get(key)
-        if types is not None and kind not in types and not (kind is float and int in types and value.is_integer()):
-            raise bad_value(prefix + key, value, _wanted(types))
-        if kind is dict and key not in CLOSED:
-            checked(value, f"{prefix}{key}.")
+        kind: object = value.__class__
+        if kind not in types_of(key, ANY):
+            types = types_of(key, ANY)
+            if not _whole(types, value):
+                raise bad_value(prefix + key, value, _wanted(types))
+        elif kind is dict and key not in CLOSED:
+            checked(value, prefix + key + ".")
+
+
+def _whole(types: Types, value: object) -> bool:
+    """A whole number written with a point."""
+    return type(value) is float and int in types and value.is_integer()
 
 
 def _wanted(types: Types) -> str:
