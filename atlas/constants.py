@@ -16,7 +16,7 @@ import orjson
 
 from atlas.numbers.fingerprint import Evidence
 from atlas.reading.answers import ALIAS, EXPLICIT
-from atlas.reading.config import Config
+from atlas.reading.config import Config, mapping
 from schemas.vocabulary import Origin
 
 EPSILON = (
@@ -105,9 +105,8 @@ def _rotary(c: Config) -> dict[str, Evidence]:
     """The settings of a rotary scaling."""
     found: dict[str, Evidence] = {}
     for key in ("rope_scaling", "rope_parameters"):
-        table: Any = c.raw.get(key)
-        if isinstance(table, dict):
-            for part in ROTARY.intersection(table):  # pyright: ignore[reportUnknownArgumentType]
-                name = f"rope_{part}"
-                found[name] = Evidence(name, table[part], EXPLICIT, f"{c.prefix}{key}.{part}")
+        table: Mapping[str, Any] = mapping(key, c.raw[key]) if c.raw.get(key) is not None else {}
+        for part in ROTARY.intersection(table):
+            name = f"rope_{part}"
+            found[name] = Evidence(name, table[part], EXPLICIT, f"{c.prefix}{key}.{part}")
     return {name: e for name, e in found.items() if e.value is not None}
