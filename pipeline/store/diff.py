@@ -119,7 +119,7 @@ def both(before: Path, after: Path) -> Iterator[duckdb.DuckDBPyConnection]:
             con.execute(f"ATTACH {quoted(str(path))} AS {name} (READ_ONLY)")
         with_constants = all(_has(con, name, CONSTANTS) for name in ("before", "after"))
         for name, view in (("before", "b"), ("after", "a")):
-            more, joined = _CONSTANTS.format(name=name).split("|") if with_constants else ("", "")
+            more, joined = (", k.constants", _CONSTANTS.format(name=name)) if with_constants else ("", "")
             con.execute(
                 f"CREATE TEMP VIEW {view} AS SELECT c.*, d.* EXCLUDE (design_id), r.kind AS refusal_kind,"
                 f" r.reason AS refusal_reason, f.features{more} FROM {name}.configs c"
@@ -138,7 +138,7 @@ def _has(con: duckdb.DuckDBPyConnection, name: str, table: str) -> bool:
 
 CONSTANTS = "constants"
 _CONSTANTS = (
-    ", k.constants| LEFT JOIN (SELECT config_id, list(field || ' = ' || value ORDER BY field) AS constants"
+    " LEFT JOIN (SELECT config_id, list(field || ' = ' || value ORDER BY field) AS constants"
     " FROM {name}.constants GROUP BY ALL) k USING (config_id)"
 )
 
