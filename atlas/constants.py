@@ -16,7 +16,8 @@ import orjson
 
 from atlas.numbers.fingerprint import Evidence
 from atlas.reading.answers import ALIAS, EXPLICIT
-from atlas.reading.config import Config, mapping
+from atlas.reading.config import Config
+from atlas.reading.values import mapping
 from schemas.vocabulary import Origin
 
 EPSILON = (

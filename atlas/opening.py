@@ -8,7 +8,9 @@ from typing import Any, cast
 import msgspec
 
 from atlas import assume
-from atlas.families import BESIDE, Family, family, known, overlays, owners, with_defaults
+from atlas.families import overlays
+from atlas.families.loader import BESIDE, family, known, owners, with_defaults
+from atlas.families.rules import Family
 from atlas.kind import adapter_of
 from atlas.parse import Raw
 from atlas.reading import classes, correct, per_layer, types

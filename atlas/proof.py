@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from atlas.interpret import Derived
+from atlas.derived import Derived
 from atlas.numbers.fingerprint import Evidence
 from schemas.vocabulary import Check, Origin, Verdict
 

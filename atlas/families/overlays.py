@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from atlas.families import Family, made, merged, over, row
+from atlas.families.loader import made, merged, over, row
+from atlas.families.rules import Family
 from atlas.parse import Raw
 
 _HEAD = ("on", "for_classes", "states", "reads")

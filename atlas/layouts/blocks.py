@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from atlas.layouts.common import Words, n_layers
+from atlas.layouts.common import n_layers
 from atlas.layouts.hybrids import pattern_letters
-from atlas.reading.config import Config, finite, mapping, whole
+from atlas.layouts.words import Experts, Grouped, KvHeads, Wide, Word, Words
+from atlas.reading.config import Config
+from atlas.reading.values import finite, mapping, whole
 from atlas.refusal import bad_value, contradiction, not_derivable
 
 WIDTH_UNIT = 256
@@ -40,7 +42,7 @@ def mixers(c: Config) -> Words:
     return tuple(_mixer(b) for b in _half(c, "attention"))
 
 
-def _mixer(block: Mapping[str, Any]) -> str:
+def _mixer(block: Mapping[str, Any]) -> Word:
     _known(block, frozenset({"n_heads_in_group", "no_op", "replace_with_linear"}))
     if _switch(block, "no_op"):
         return "none"
@@ -49,7 +51,7 @@ def _mixer(block: Mapping[str, Any]) -> str:
     group = block.get("n_heads_in_group")
     if type(group) is not int or not 0 < group <= 4096:
         raise bad_value("block_configs.attention.n_heads_in_group", group, "a positive whole number")
-    return f"attention:{group}"
+    return Grouped("attention", group)
 
 
 def ffns(c: Config) -> Words:
@@ -58,13 +60,13 @@ def ffns(c: Config) -> Words:
     return tuple(_ffn(b, d) for b in _half(c, "ffn"))
 
 
-def _ffn(block: Mapping[str, Any], d: int) -> str:
+def _ffn(block: Mapping[str, Any], d: int) -> Word:
     _known(block, frozenset({"ffn_mult", "intermediate_size", "no_op", "replace_with_linear"}))
     if _switch(block, "no_op"):
         return "none"
     if _switch(block, "replace_with_linear"):
         return "linear"
-    return f"mlp:{_width(block, d)}"
+    return Wide("mlp", _width(block, d))
 
 
 def _width(block: Mapping[str, Any], d: int) -> int:
@@ -89,11 +91,12 @@ def heads_listed(c: Config) -> Words:
     return tuple(_heads(b, c.count("num_key_value_heads")) for b in _half(c, "attention"))
 
 
-def _heads(block: Mapping[str, Any], usual: int) -> str:
+def _heads(block: Mapping[str, Any], usual: int) -> Word:
     _known(block, frozenset({"num_key_value_heads", "no_op"}))
     if _off(block):
         return "none"
-    return f"attention:{whole('block_configs.attention.num_key_value_heads', block.get('num_key_value_heads', usual))}"
+    heads = block.get("num_key_value_heads", usual)
+    return KvHeads("attention", whole("block_configs.attention.num_key_value_heads", heads))
 
 
 def widths_listed(c: Config) -> Words:
@@ -101,18 +104,15 @@ def widths_listed(c: Config) -> Words:
     return tuple(_listed_width(b) for b in _half(c, "ffn"))
 
 
-def _listed_width(block: Mapping[str, Any]) -> str:
+def _listed_width(block: Mapping[str, Any]) -> Word:
     _known(block, frozenset({"intermediate_size", "no_op"}))
-    return (
-        "none" if _off(block) else f"mlp:{whole('block_configs.ffn.intermediate_size', block.get('intermediate_size'))}"
-    )
+    if _off(block):
+        return "none"
+    return Wide("mlp", whole("block_configs.ffn.intermediate_size", block.get("intermediate_size")))
 
 
 def _off(block: Mapping[str, Any]) -> bool:
     return "no_op" in block and _switch(block, "no_op")
-
-
-KINDS = {"mamba": "mamba", "attention": "attention", "mlp": "mlp", "moe": "moe"}
 
 
 def kinds_listed(c: Config) -> Words:
@@ -126,15 +126,16 @@ def kinds_listed(c: Config) -> Words:
     return tuple(_block(c, mapping("block_configs", b), kind) for b, kind in zip(blocks, pattern, strict=True))
 
 
-def _block(c: Config, block: Mapping[str, Any], kind: str) -> str:
+EXPERT_KEYS = ("n_routed_experts", "moe_intermediate_size", "num_experts_per_tok")
+
+
+def _block(c: Config, block: Mapping[str, Any], kind: str) -> Word:
     stated = block.get("block_type", kind)
-    if stated not in KINDS or KINDS[stated] != kind:
+    if stated != kind:
         raise contradiction(f"block_configs says {str(stated)[:40]!a} where the pattern says {kind!a}")
-    keys = ("n_routed_experts", "moe_intermediate_size", "num_experts_per_tok")
-    _known(block, frozenset({"block_type", *(keys if kind == "moe" else ())}))
+    _known(block, frozenset({"block_type", *(EXPERT_KEYS if kind == "moe" else ())}))
     if kind != "moe":
         return kind
     usual = (c.count("num_experts"), c.count("moe_intermediate_size"), c.count("num_experts_per_tok"))
-    return "moe:" + "-".join(
-        str(whole(f"block_configs.{k}", block.get(k, u))) for k, u in zip(keys, usual, strict=True)
-    )
+    own = [whole(f"block_configs.{k}", block.get(k, u)) for k, u in zip(EXPERT_KEYS, usual, strict=True)]
+    return Experts("moe", *own)

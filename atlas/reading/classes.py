@@ -8,7 +8,7 @@ from atlas.refusal import Refused, bad_value, shown
 from schemas.vocabulary import RefusalKind
 
 if TYPE_CHECKING:
-    from atlas.families import Family
+    from atlas.families.rules import Family
     from atlas.parse import Raw
 
 

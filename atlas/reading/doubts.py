@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from atlas.families import NEUTRAL
+from atlas.families.loader import NEUTRAL
 from atlas.refusal import shown
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ import msgspec
 import polars as pl
 
 from atlas import proof
-from atlas.interpret import Derived, derive
+from atlas.derived import Derived
+from atlas.interpret import derive
 from schemas.vocabulary import Check, Verdict
 
 
