@@ -16,7 +16,7 @@ from atlas.layouts.stacks import STACKS
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.numbers.structure import Run, layer, model
 from atlas.parse import Raw, load
-from atlas.parts.sourced import alone, encoders
+from atlas.parts.sourced import alone, encoders, streams
 from atlas.readers import ENDS
 from atlas.readers.drafting import drafts
 from atlas.reading import correct
@@ -147,6 +147,7 @@ def stacked(c: Config) -> tuple[Run, ...]:
     stack = assembled(c) if "decoder" in stacks else None
     runs = () if stack is None else stack.runs
     more = () if stack is None else drafts(c, partial(one_layer, c, stack))
+    runs = streams(runs, 1 + c.count("ngram")) if c.rules.facts.get("predicts_ngrams") else runs
     if "encoder" not in stacks:
         return alone(runs) + more
     encoder = assembled(c if c.rules.encoder is None else settle(encoder_reader(c))).runs
