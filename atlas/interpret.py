@@ -148,7 +148,7 @@ def stacked(c: Config) -> tuple[Run, ...]:
     runs = () if stack is None else stack.runs
     more = () if stack is None else drafts(c, partial(one_layer, c, stack))
     runs = streams(runs, 1 + c.count("ngram")) if c.rules.facts.get("predicts_ngrams") else runs
-    if "encoder" not in stacks:
-        return alone(runs) + more
+    if "encoder" not in stacks:  # a wrapper of an encoder and a decoder has its source in every step all the same
+        return (runs if c.rules.outer.get("decoder_alone") else alone(runs)) + more
     encoder = assembled(c if c.rules.encoder is None else settle(encoder_reader(c))).runs
     return (runs + encoders(encoder) if runs else tuple(r._replace(stack="encoder") for r in encoder)) + more

@@ -220,3 +220,20 @@ def test_permutation_attention_scores_positions_before_and_behind() -> None:
         == 73_728 - 64 * per_entry
     )
     assert found.attention_mask == "bidirectional"
+
+
+def test_a_pair_under_a_wrapper_has_its_source_in_every_step() -> None:
+    """A BERT decoder over an image encoder looks at it in every step: q and o (2 d^2) beside 4 d^2 and 8 d^2.
+
+    The same decoder by itself passes cross-attention by. Keys and values are made once per token of the source.
+    """
+    decoder = {"model_type": "bert", "is_decoder": True, "add_cross_attention": True, "hidden_size": 32}
+    decoder |= {"num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128, "vocab_size": 100}
+    head = 32 * 32 + 100 * 32  # a square transform, then the tied table
+    pair = row(
+        model_type="vision-encoder-decoder", architectures=["VisionEncoderDecoderModel"], decoder=decoder, encoder={}
+    )
+    alone = row(**decoder, architectures=["BertLMHeadModel"])
+    assert pair.params_active_compute == 2 * 14 * 32 * 32 + head
+    assert alone.params_active_compute == 2 * 12 * 32 * 32 + head
+    assert pair.source_flops_per_token == alone.source_flops_per_token == 2 * 2 * 2 * 32 * 32
