@@ -133,6 +133,7 @@ def test_a_window_that_is_never_reached_is_no_bound(context: int | None, grows: 
     config = {"model_type": "mistral", "architectures": ["MistralForCausalLM"], "num_hidden_layers": 2}
     found = row(**config, sliding_window=4096, num_key_value_heads=8, max_position_embeddings=context)
     assert found.growth_bytes_per_token == grows
+    assert (found.source_flops_per_token, found.cross_attention_flops_per_source_token) == (None, None)
     assert found.growth_bytes_per_token_first == 2 * 2 * 8 * 128 * 2
 
 
