@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from atlas.constants import constants_of
 from atlas.numbers.fingerprint import Evidence, Fingerprint
 from atlas.numbers.structure import Model
 from atlas.reading.config import Config
+from atlas.reading.constants import constants_of
 
 
 class Derived(msgspec.Struct, frozen=True, eq=False):

@@ -8,17 +8,17 @@ from typing import Any
 import msgspec
 
 from atlas.derived import Derived
-from atlas.kind import kind_of
 from atlas.numbers.design import design_columns, design_features
 from atlas.numbers.fingerprint import Evidence, Fingerprint
 from atlas.numbers.measure import component, growth_bytes_per_token, model_ledger
 from atlas.numbers.structure import Model
-from atlas.opening import said
 from atlas.parse import Raw
 from atlas.readers import drafting
 from atlas.reading.answers import DERIVED
+from atlas.reading.classes import said
 from atlas.reading.config import Config
 from atlas.reading.doubts import doubts, of_weights_alone, sentence
+from atlas.reading.kind import kind_of
 from atlas.reading.rotary import Rotary, read_rotary
 from atlas.reading.values import mapping
 from schemas.vocabulary import Check, Component, Verdict

@@ -7,20 +7,21 @@ from functools import partial
 from atlas import assume, describe
 from atlas.assemble import assembled, one_layer
 from atlas.derived import Derived
-from atlas.kind import named_kind
 from atlas.layouts.stacks import STACKS
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.numbers.structure import Run, layer, model
-from atlas.opening import proven, reader, said
+from atlas.opening import proven, reader
 from atlas.parse import Raw, load
 from atlas.parts.both_ways import looking_both_ways
 from atlas.parts.sourced import alone, encoders, streams
 from atlas.readers import ENDS
 from atlas.readers.drafting import drafts
 from atlas.reading.causality import looks_both_ways
+from atlas.reading.classes import said
 from atlas.reading.config import Config
 from atlas.reading.derivations import settle
 from atlas.reading.encoder import encoder_reader
+from atlas.reading.kind import named_kind
 from atlas.refusal import Refused
 from schemas.vocabulary import Verdict
 

@@ -11,10 +11,10 @@ from atlas import assume
 from atlas.families import overlays
 from atlas.families.loader import BESIDE, family, known, owners, with_defaults
 from atlas.families.rules import Family
-from atlas.kind import adapter_of
 from atlas.parse import Raw
 from atlas.reading import classes, correct, per_layer, types
 from atlas.reading.answers import DERIVED
+from atlas.reading.classes import model_type_of
 from atlas.reading.config import Config
 from atlas.refusal import Refused, contradiction, not_derivable, shown
 from schemas.vocabulary import RefusalKind
@@ -161,21 +161,6 @@ def _model_type(data: Raw) -> str | None:
     return None if stated is None else model_type_of(data)
 
 
-def model_type_of(data: Raw) -> str:
-    """The stated model_type; raises `Refused`."""
-    stated = data.get("model_type")
-    adapter = adapter_of(data)
-    if adapter is not None:
-        raise Refused(RefusalKind.ADAPTER, adapter)
-    if stated is None:
-        raise Refused(
-            RefusalKind.MISSING_KEY, "model_type is needed and not in the config: nothing says which family this is"
-        )
-    if not isinstance(stated, str):
-        raise Refused(RefusalKind.BAD_VALUE, f"model_type is {shown(stated)}, but must be a text")
-    return stated
-
-
 def proven(c: Config, data: Raw) -> None:
     """Raise `Refused` where a value has no type, the class is not the family's, or a list is as long as no stack."""
     types.checked(data)
@@ -185,8 +170,3 @@ def proven(c: Config, data: Raw) -> None:
     if data.get("pruned_heads"):
         raise contradiction("pruned_heads is not empty: the stored projections are narrower than the heads stated")
     per_layer.checked(c)
-
-
-def said(data: Raw, rules: Family) -> str:
-    """The model_type to show: the stated one, else the family that the class named."""
-    return model_type_of(data) if data.get("model_type") is not None else rules.model_type

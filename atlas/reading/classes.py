@@ -68,3 +68,33 @@ def _unlisted(cls: str, rules: Family) -> Refused:
         RefusalKind.UNKNOWN_CLASS,
         f"the class {shown(cls)} is none of those that the rules of {rules.model_type} describe",
     )
+
+
+def adapter_of(data: Raw) -> str | None:
+    """What an adapter's own config says of itself, as a sentence; None where this is no adapter's."""
+    if data.get("model_type") is not None or not isinstance(data.get("peft_type"), str):
+        return None
+    base, rank = data.get("base_model_name_or_path"), data.get("r")
+    of = f" of rank {rank}" if type(rank) is int else ""
+    named = f"; it belongs to {base[:120]}" if isinstance(base, str) and base else ""
+    return f"an adapter ({data['peft_type'][:40]}{of}), which has no architecture of its own{named}"
+
+
+def model_type_of(data: Raw) -> str:
+    """The stated model_type; raises `Refused`."""
+    stated = data.get("model_type")
+    adapter = adapter_of(data)
+    if adapter is not None:
+        raise Refused(RefusalKind.ADAPTER, adapter)
+    if stated is None:
+        raise Refused(
+            RefusalKind.MISSING_KEY, "model_type is needed and not in the config: nothing says which family this is"
+        )
+    if not isinstance(stated, str):
+        raise Refused(RefusalKind.BAD_VALUE, f"model_type is {shown(stated)}, but must be a text")
+    return stated
+
+
+def said(data: Raw, rules: Family) -> str:
+    """The model_type to show: the stated one, else the family that the class named."""
+    return model_type_of(data) if data.get("model_type") is not None else rules.model_type

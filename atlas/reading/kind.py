@@ -40,21 +40,11 @@ def kind_of(c: Config, model: Model, *, has_cache: bool) -> ModelKind:
     return ModelKind.HEADLESS if head == "none" else ModelKind.CAUSAL_LM
 
 
-def adapter_of(data: Raw) -> str | None:
-    """What an adapter's own config says of itself, as a sentence; None where this is no adapter's."""
-    if data.get("model_type") is not None or not isinstance(data.get("peft_type"), str):
-        return None
-    base, rank = data.get("base_model_name_or_path"), data.get("r")
-    of = f" of rank {rank}" if type(rank) is int else ""
-    named = f"; it belongs to {base[:120]}" if isinstance(base, str) and base else ""
-    return f"an adapter ({data['peft_type'][:40]}{of}), which has no architecture of its own{named}"
-
-
 def named_kind(data: Raw | None) -> ModelKind | None:
     """What a refused file is, where its names say so."""
     if data is None:
         return None
-    if adapter_of(data) is not None:
+    if classes.adapter_of(data) is not None:
         return ModelKind.ADAPTER
     text = "".join(n.lower() for n in _names(data)).replace("_", "").replace("-", "")
     return next((kind for kind, words in BY_WORD.items() if any(w in text for w in words)), None)
