@@ -40,7 +40,7 @@ def family(model_type: str) -> Family:
     """The row of a model_type; raises `Refused` (unknown_family)."""
     if model_type not in available():
         raise Refused(RefusalKind.UNKNOWN_FAMILY, f"no rules for model_type {shown(model_type)}")
-    return made(model_type, merged(model_type))
+    return made(model_type, {**merged(model_type), "class_names": class_names(model_type)})
 
 
 def row(model_type: str) -> dict[str, Any]:
@@ -57,14 +57,19 @@ def lineage(model_type: str) -> tuple[str, ...]:
 
 @cache
 def merged(model_type: str) -> Mapping[str, Any]:
-    """The row over what it extends, checked whole, its classes its own alone; raises `Miswritten`."""
+    """The row over what it extends, checked whole; raises `Miswritten`."""
     own = row(model_type)
     parent = own.get("extends")
     inherited: Mapping[str, Any] = merged(parent) if parent in available() else {}
     base = {k: v for k, v in inherited.items() if k not in EVIDENCE}
     check(model_type, own, base, available())
-    named = (*own.get("class_names", ()), *(k for k, v in own.get("classes", {}).items() if v != "unknown"))
-    return over(base, {k: v for k, v in own.items() if k != "extends"} | {"class_names": named})
+    return over(base, {k: v for k, v in own.items() if k != "extends"})
+
+
+def class_names(model_type: str) -> tuple[str, ...]:
+    """The classes that a row itself names, those whose heads it tells among them; none of its parent's."""
+    own = row(model_type)
+    return (*own.get("class_names", ()), *(k for k, v in own.get("classes", {}).items() if v != "unknown"))
 
 
 def over(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
