@@ -12,9 +12,10 @@ from atlas.numbers.fingerprint import Fingerprint
 from atlas.numbers.measure import component, model_ledger
 from atlas.numbers.structure import Model
 from atlas.parts import mtp
+from atlas.readers.towers import Towers, read_towers
 from atlas.reading.config import Config, Raw, mapping
 from atlas.reading.rotary import Rotary, read_rotary
-from schemas.vocabulary import Check, Component, Verdict
+from schemas.vocabulary import Check, Component, Origin, Verdict
 
 if TYPE_CHECKING:
     from atlas.interpret import Derived
@@ -29,6 +30,10 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
 
     bare, rotary = design_row(model), read_rotary(c)
     dtype, quant = _storage(c)
+    has_towers = bool(c.rules.outer.get("has_towers")) or bool(c.opt("has_towers"))
+    towers = read_towers(c, data) if has_towers else Towers()
+    if has_towers:
+        c.note("params_towers", towers.elements, Origin.DERIVED.value, towers.reason or towers.words)
     row = msgspec.structs.replace(
         bare,
         repo_id=name,
@@ -39,13 +44,15 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
         tie_word_embeddings=bool(c.top("tie_word_embeddings")),
         dtype=dtype,
         quant_method=quant,
-        has_towers=bool(c.rules.outer.get("has_towers")) or bool(c.opt("has_towers")),
+        has_towers=has_towers,
+        params_towers=towers.elements,
+        params_buffers=component(model_ledger(model), Component.BUFFERS) + towers.buffers,
         n_mtp_layers=mtp.stated(c),
         params_mtp=component(model_ledger(model), Component.MTP) if mtp.known(c) else None,
         weight_bytes_checkpoint=_stored_bytes(bare, dtype, quant),
         **_context(rotary, bare),
     )
-    return Derived(row, model, c.evidence(), c.unread(), (*design_features(model), *_own_features(row)))
+    return Derived(row, model, c.evidence(), c.unread(), (*design_features(model), *_own_features(row)), towers.towers)
 
 
 @lru_cache(maxsize=16384)

@@ -19,6 +19,7 @@ from atlas.parts import ENDS, FFNS, MIXERS, Reader
 from atlas.parts.ends import norm
 from atlas.parts.mtp import drafts
 from atlas.parts.norms import NORMS
+from atlas.parts.towers import Tower
 from atlas.reading import correct
 from atlas.reading.config import Config, View
 from atlas.refusal import Refused, contradiction, not_derivable, shown
@@ -33,6 +34,7 @@ class Derived(msgspec.Struct, frozen=True, eq=False):
     evidence: tuple[Evidence, ...] = ()
     unread: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
+    towers: tuple[Tower, ...] = ()
 
 
 def derive(raw: bytes | Raw, *, name: str | None = None) -> Derived:

@@ -155,7 +155,7 @@ _SUMS: dict[str, str] = {
     "params_active_compute": (
         f"sum(repeats * touched * elements) FILTER (component NOT IN ({_APART}) AND role = 'matmul')"
     ),
-    **{f"params_{c}": f"sum(repeats * stored * elements) FILTER (component = '{c}')" for c in Component},
+    **{f"params_{c}": f"sum(repeats * stored * elements) FILTER (component = '{c}')" for c in Component if c not in OF_CONFIGS},
 }
 
 
