@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from atlas.families.towers import Held, Module, Stack, TowerRow, available, reviewed, tower_row
 from atlas.numbers.structure import Run
@@ -82,10 +82,8 @@ class Scope:
 
     def _stated(self, name: str) -> Any:
         for key in self.row.keys.get(name, (name,)):
-            found: Any = self.raw
-            for step in key.split("."):
-                self.read.add(key.partition(".")[0])
-                found = found.get(step, _ABSENT) if isinstance(found, Mapping) else _ABSENT  # pyright: ignore[reportUnknownMemberType]
+            self.read.add(key.partition(".")[0])
+            found = _at(self.raw, key)
             if found is not _ABSENT:
                 return found
         return _ABSENT
@@ -123,17 +121,24 @@ def _scope(held: Held, wrapper: Scope, data: Raw, beside: dict[str, Any]) -> Sco
     """The scope that a tower's sizes are read in; None where the wrapper has no such tower."""
     if not held.config:
         return wrapper
-    raw: Any = data
-    for step in held.config.split("."):
-        raw = raw.get(step, _ABSENT) if isinstance(raw, Mapping) else _ABSENT  # pyright: ignore[reportUnknownMemberType]
+    raw = _at(data, held.config)
     if held.optional and (raw is None or raw is _ABSENT):
         return None
-    if not isinstance(raw, Mapping):
+    if not isinstance(raw, dict):
         raise not_derivable(f"{held.config} is not in the file")
-    found = Scope(tower_row(_chosen(held, raw, wrapper)), raw, f"{held.config}.", beside)  # pyright: ignore[reportUnknownArgumentType]
+    stated = cast("Raw", raw)
+    found = Scope(tower_row(_chosen(held, stated, wrapper)), stated, f"{held.config}.", beside)
     found.facts = held.facts
     beside[held.name] = found
     found.check()
+    return found
+
+
+def _at(raw: Mapping[str, Any], key: str) -> Any:
+    """What stands under a dotted key."""
+    found: Any = raw
+    for step in key.split("."):
+        found = cast("Raw", found).get(step, _ABSENT) if isinstance(found, dict) else _ABSENT
     return found
 
 

@@ -1,6 +1,6 @@
 """Whole-number arithmetic over named scalars, as rows of towers write sizes: `hidden_size * spatial_merge_size ** 2`.
 
-No more than numbers, names (with dots), indices, + - * / // % **, comparisons and `not` (which give 0 or 1), and the
+No more than numbers, names (with dots), indices, + - * / // % **, comparisons, `and`, `or` and `not` (which give 0 or 1), and the
 few functions below. A division by `/` has to leave nothing.
 """
 
@@ -10,7 +10,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from atlas.refusal import bad_value, contradiction
 
@@ -68,7 +68,7 @@ def _number(node: ast.expr, lookup: Lookup) -> int | float:
 
 def _binary(node: Any, lookup: Lookup) -> int | float:
     left, right = _number(node.left, lookup), _number(node.right, lookup)
-    kind = type(node.op)
+    kind = cast("type[ast.operator]", type(node.op))
     if kind in (ast.Div, ast.FloorDiv, ast.Mod) and not right:
         raise contradiction(f"{ast.unparse(node)} divides by zero")
     if kind is ast.Div:
@@ -95,48 +95,95 @@ def _unary(node: Any, lookup: Lookup) -> int | float:
     return -_number(node.operand, lookup)
 
 
+def _joined(node: Any, lookup: Lookup) -> int:
+    """Whether one of several holds (`or`), or all of them (`and`)."""
+    fold = any if isinstance(node.op, ast.Or) else all
+    return int(fold(_value(v, lookup) for v in node.values))
+
+
 def _indexed(node: Any, lookup: Lookup) -> Any:
     values, at = _value(node.value, lookup), _value(node.slice, lookup)
-    if isinstance(values, Mapping) and isinstance(at, str):
-        return values.get(at)  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
-    if not isinstance(values, list) or type(at) is not int or not -len(values) <= at < len(values):  # pyright: ignore[reportUnknownArgumentType]
+    held = _listed(values)
+    if type(at) is not int or not -len(held) <= at < len(held):
         raise bad_value(ast.unparse(node.value), values, "a list that is long enough")
-    return values[at]  # pyright: ignore[reportUnknownVariableType]
+    return held[at]
 
 
 def _called(node: Any, lookup: Lookup) -> Any:
     return FUNCTIONS[node.func.id](*(_value(a, lookup) for a in node.args))
 
 
-def _pair(value: Any, at: int) -> Any:
-    """A side of a square given as one number, or as one number for each side."""
-    return value[at] if isinstance(value, list) and len(value) == 2 else value  # pyright: ignore[reportUnknownVariableType,reportUnknownArgumentType]
+def _first(value: Any) -> Any:
+    """The one number of a square, or the first of its two."""
+    return _side(value, 0)
+
+
+def _second(value: Any) -> Any:
+    return _side(value, 1)
+
+
+def _side(value: Any, at: int) -> Any:
+    values = _listed(value)
+    return values[at] if len(values) == 2 else value
 
 
 def _count(value: Any) -> int:
-    return len(value) if isinstance(value, list) else 0 if value is None else 1  # pyright: ignore[reportUnknownArgumentType]
+    """Entries of a list; a single value is one entry, null none."""
+    return len(cast("list[Any]", value)) if isinstance(value, list) else 0 if value is None else 1
+
+
+def _given(value: Any) -> int:
+    return int(value is not None and value is not False)
+
+
+def _either(value: Any, other: Any) -> Any:
+    """What stands in for a null."""
+    return other if value is None else value
+
+
+def _within(value: Any, values: Any) -> int:
+    return int(value in _listed(values))
+
+
+def _total(values: Any) -> Any:
+    return sum(_listed(values))
+
+
+def _rounded(number: int, step: int) -> int:
+    """Up to a multiple of the step."""
+    return -(-number // step) * step
+
+
+def _listed(values: Any) -> list[Any]:
+    return cast("list[Any]", values) if isinstance(values, list) else []
+
+
+def _floored(a: Any, b: Any) -> Any:
+    return a // b
+
+
+def _power(a: Any, b: Any) -> Any:
+    return a**b
 
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    "first": lambda v: _pair(v, 0),  # the one number, or the first of a pair
-    "second": lambda v: _pair(v, 1),
-    "count": _count,  # entries of a list; a single value is one entry, null none
-    "given": lambda v: int(v is not None and v is not False),
-    "either": lambda v, other: other if v is None else v,  # what stands in for a null
+    "first": _first,
+    "second": _second,
+    "count": _count,
+    "given": _given,
+    "either": _either,
+    "within": _within,
+    "total": _total,
+    "rounded": _rounded,
     "trunc": int,  # a product with a ratio, cut off as Python's int does
-    "least": min,
-    "most": max,
-    "within": lambda v, values: int(v in (values or ())),  # whether a list has it
-    "sum": lambda values: sum(values or ()),
-    "rounded": lambda n, step: -(-n // step) * step,  # up to a multiple
 }
-_OPERATORS: Mapping[type, Callable[[Any, Any], Any]] = {
+_OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
+    ast.FloorDiv: _floored,
     ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
+    ast.Pow: _power,
 }
 _COMPARED: Mapping[type, Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
@@ -153,6 +200,7 @@ _NODES: Mapping[type, Callable[[Any, Lookup], Any]] = {
     ast.BinOp: _binary,
     ast.Compare: _compared,
     ast.UnaryOp: _unary,
+    ast.BoolOp: _joined,
     ast.Subscript: _indexed,
     ast.Call: _called,
 }

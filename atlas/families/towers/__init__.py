@@ -5,9 +5,9 @@ An encoder's row gives its modules and their sizes as arithmetic over its config
 `atlas/parts/towers.py`); a bias that a key switches stands in brackets (`affine(qkv_bias): ...`), copies that a key
 counts before it (`use_head x tensor: ...`). Braces write several names at once. `[[stacks]]` repeats modules `times`
 times under `at`, `{i}` being the index; `over` repeats the stack itself, `s` counting them and `{s}` in names being
-`index` (`s` where the row says nothing). A wrapper's row lists its `[[towers]]`: the key of each config, the row it is read by, the prefixes that checkpoints use, or modules of
-its own. Names with a dot lead to another scope: `text` is the language model, `wrapper` the wrapper, any other the
-tower of that name.
+`index` (`s` where the row says nothing). A wrapper's row lists its `[[towers]]`: the key of each config, the row it is
+read by, the prefixes that checkpoints use, or modules of its own. Names with a dot lead to another scope: `text` is the
+language model, `wrapper` the wrapper, any other the tower of that name.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ class TowerRow(msgspec.Struct, frozen=True, eq=False):
 @cache
 def available() -> frozenset[str]:
     """The rows there are."""
-    return frozenset(f.name[:-5] for f in files(__package__ or "").iterdir() if f.name.endswith(".toml") and f.name[0] != "_")
+    return frozenset(
+        f.name[:-5] for f in files(__package__ or "").iterdir() if f.name.endswith(".toml") and f.name[0] != "_"
+    )
 
 
 @cache

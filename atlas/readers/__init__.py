@@ -1,0 +1,1 @@
+"""Readers: from a config to the scalars of builders in `atlas.parts`."""
