@@ -143,12 +143,13 @@ def _at(raw: Mapping[str, Any], key: str) -> Any:
 
 
 def _chosen(held: Held, raw: Mapping[str, Any], wrapper: Scope) -> str:
+    """The row that a tower is read by: its model_type may choose among those the wrapper lists, or repeat its own."""
     stated = raw.get("model_type")
-    if not held.choices or stated is None or stated == held.row:
+    if isinstance(stated, str) and stated in held.choices:
+        return stated
+    if not stated or stated in (held.row, wrapper.row.model_type, *tower_row(held.row).known_as):
         return held.row
-    if stated not in held.choices:
-        raise not_derivable(f"{wrapper.row.model_type} over a tower {shown(stated)}: no rules for it")
-    return str(stated)
+    raise not_derivable(f"{wrapper.row.model_type} over a tower {shown(stated)}: no rules for it")
 
 
 def _runs(held: Held, scope: Scope) -> Iterator[Run]:

@@ -1,7 +1,7 @@
 """Whole-number arithmetic over named scalars, as rows of towers write sizes: `hidden_size * spatial_merge_size ** 2`.
 
-No more than numbers, names (with dots), indices, + - * / // % **, comparisons, `and`, `or` and `not` (which give 0 or 1), and the
-few functions below. A division by `/` has to leave nothing.
+No more than numbers, names (with dots), indices, + - * / // % **, comparisons, `and`, `or` and `not` (which give 0 or
+1), and the few functions below. A division by `/` has to leave nothing.
 """
 
 from __future__ import annotations

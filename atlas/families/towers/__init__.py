@@ -56,7 +56,7 @@ class Held(msgspec.Struct, frozen=True):
     at: tuple[str, ...]
     config: str = ""
     row: str = ""
-    choices: tuple[str, ...] = ()  # rows that its model_type may choose; without them the class of the wrapper fixes it
+    choices: tuple[str, ...] = ()  # rows that its model_type may choose instead
     needs: str = ""  # the tower without which it is not there either
     optional: bool = False  # a null config: the wrapper has no such tower
     facts: Mapping[str, Any] = {}
@@ -67,6 +67,7 @@ class TowerRow(msgspec.Struct, frozen=True, eq=False):
     """One row, with what it extends merged in."""
 
     model_type: str
+    known_as: tuple[str, ...] = ()  # other model_types that files give this encoder
     keys: Mapping[str, tuple[str, ...]] = {}
     defaults: Mapping[str, Any] = {}
     sizes: Mapping[str, str] = {}
@@ -105,7 +106,7 @@ def tower_row(name: str) -> TowerRow:
     row["keys"] = {k: tuple([v] if isinstance(v, str) else v) for k, v in row.get("keys", {}).items()}
     row["irrelevant"] = frozenset(row.get("irrelevant", ()))
     row["towers"] = tuple(_held(each) for each in row.get("towers", ()))
-    for key in ("references", "expect"):
+    for key in ("known_as", "references", "expect"):
         row[key] = tuple(row.get(key, ()))
     return TowerRow(model_type=name, **row)
 
