@@ -8,27 +8,45 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from atlas.api import inspect
-    from atlas.interpret import Derived, derive
+    from atlas.derived import Derived
+    from atlas.interpret import derive
     from atlas.numbers.fingerprint import Evidence, Fingerprint, LayerRow
+    from pipeline.sources.library import inspect
 
 __all__ = ["Derived", "Evidence", "Fingerprint", "LayerRow", "derive", "inspect"]
 
 _HOMES = {
-    "inspect": "atlas.api",
+    "inspect": "pipeline.sources.library",
     "derive": "atlas.interpret",
-    "Derived": "atlas.interpret",
+    "Derived": "atlas.derived",
     "Evidence": "atlas.numbers.fingerprint",
     "Fingerprint": "atlas.numbers.fingerprint",
     "LayerRow": "atlas.numbers.fingerprint",
 }
 
 
+def _own(package: str) -> None:
+    """See that a package of ours is the one that would be imported; raises `ImportError` naming what is in its way."""
+    found = find_spec(package)
+    stands = None if found is None or found.origin is None else Path(found.origin).parent
+    if stands != Path(__file__).parents[1] / package:
+        raise ImportError(
+            f"the atlas needs its own package '{package}', but {stands or f'a folder {package} without modules'} comes "
+            "first on sys.path: rename that folder, or start Python elsewhere"
+        )
+
+
+_own("schemas")
+
+
 def __getattr__(name: str) -> object:
     """Import what is asked for, when it is asked for: `atlas --help` needs none of it."""
     if name not in _HOMES:
         raise AttributeError(f"module 'atlas' has no attribute {name!r}")
+    _own(_HOMES[name].partition(".")[0])
     return getattr(import_module(_HOMES[name]), name)

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from atlas.derived import Derived
 from atlas.numbers.design import design_columns, design_features
 from atlas.numbers.fingerprint import Fingerprint
-from atlas.numbers.measure import component, model_ledger
+from atlas.numbers.measure import component, growth_bytes_per_token, model_ledger
 from atlas.numbers.structure import Model
-from atlas.parts import mtp
+from atlas.parse import Raw
+from atlas.readers import drafting
 from atlas.readers.towers import Towers, read_towers
-from atlas.reading.config import Config, Raw, mapping
+from atlas.reading.config import Config
 from atlas.reading.rotary import Rotary, read_rotary
+from atlas.reading.values import mapping
 from schemas.vocabulary import Check, Component, Origin, Verdict
-
-if TYPE_CHECKING:
-    from atlas.interpret import Derived
-
 
 DTYPE_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 
 
 def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | None) -> Derived:
     """The finished row with its evidence; raises `Refused` where a total is beyond what can be stored."""
-    from atlas.interpret import Derived
-
     bare, rotary = design_row(model), read_rotary(c)
     dtype, quant = _storage(c)
     has_towers = bool(c.rules.outer.get("has_towers")) or bool(c.opt("has_towers"))
@@ -47,10 +44,11 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
         has_towers=has_towers,
         params_towers=towers.elements,
         params_buffers=component(model_ledger(model), Component.BUFFERS) + towers.buffers,
-        n_mtp_layers=mtp.stated(c),
-        params_mtp=component(model_ledger(model), Component.MTP) if mtp.known(c) else None,
+        n_mtp_layers=drafting.stated(c),
+        params_mtp=component(model_ledger(model), Component.MTP) if drafting.known(c) else None,
         weight_bytes_checkpoint=_stored_bytes(bare, dtype, quant),
         **_context(rotary, bare),
+        growth_bytes_per_token=_growth(model, rotary.max_context),
     )
     return Derived(row, model, c.evidence(), c.unread(), (*design_features(model), *_own_features(row)), towers.towers)
 
@@ -96,11 +94,13 @@ def _context(rotary: Rotary, bare: Fingerprint) -> dict[str, Any]:
     }
 
 
-def _stored_bytes(bare: Fingerprint, dtype: str | None, quant: str | None) -> int | None:
-    """What the weights weigh at the stated dtype.
+def _growth(model: Model, max_context: int | None) -> float | None:
+    """Growth at the stated context; None where nothing is kept between steps."""
+    return growth_bytes_per_token(model, max_context) if model.has_cache else None
 
-    None where it is not stated, or a quantization stores some otherwise.
-    """
+
+def _stored_bytes(bare: Fingerprint, dtype: str | None, quant: str | None) -> int | None:
+    """What the weights weigh at the stated dtype; None where none is stated or a quantization stores some otherwise."""
     width = DTYPE_BYTES.get(dtype or "")
     return width * bare.params_total if width and bare.params_total and quant is None else None
 

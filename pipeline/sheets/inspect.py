@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 import orjson
 
-from atlas.interpret import Derived, derive, refusal
+from atlas.derived import Derived
+from atlas.interpret import derive, refusal
 from atlas.numbers.fingerprint import Fingerprint
-from atlas.numbers.tabulate import layers_expanded
+from atlas.numbers.tabulate import layers_expanded, state_rows
 from atlas.parse import MAX_BYTES, load
 from atlas.refusal import Refused
 from pipeline.errors import NotFound, Usage
@@ -76,8 +77,9 @@ def _apply(data: dict[str, Any], change: str) -> None:
 
 
 def as_object(d: Derived, *, layers: bool, evidence: bool) -> dict[str, Any]:
-    """The fingerprint as an object, with its layers and evidence where asked for."""
+    """The fingerprint as an object and what its layers keep, with its layers and evidence where asked for."""
     made: dict[str, Any] = msgspec.to_builtins(d.fingerprint)
+    made["states"] = [] if d.model is None else state_rows(d.model)
     if layers:
         made["layers"] = [] if d.model is None else msgspec.to_builtins(layers_expanded(d.model))
     if evidence:

@@ -1,7 +1,4 @@
-"""Public bug reports reduced to a config fragment.
-
-And what the atlas must say of each (see the shared traps.README).
-"""
+"""Public bug reports reduced to config fragments, and what the atlas must say of each (see the shared README)."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from atlas.interpret import Derived
+from atlas.derived import Derived
 from atlas.numbers.fingerprint import LayerRow
 from atlas.numbers.tabulate import layers_expanded
 

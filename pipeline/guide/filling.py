@@ -1,0 +1,125 @@
+"""One page being filled: what its template may use, its charts, and the trace of what it prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import Invalid
+from pipeline.guide import bind, page, prose
+from pipeline.guide.bind import Row, Single, Trace
+from pipeline.guide.blocks import Cross, Links, crossed, details, table
+from pipeline.guide.book import Book
+from pipeline.guide.page import Page
+from pipeline.guide.queries import Snapshot
+
+CHARTS = "charts"
+MODELS = "models"
+
+
+class Filling:
+    """One page being filled: its results, its charts and the trace of what it prints."""
+
+    def __init__(self, source: Page, snapshot: Snapshot, links: Links, book: Book) -> None:
+        self.source, self.links, self.book = source, links, book
+        self.traces: list[Trace] = []
+        self.charts: dict[str, str] = {}
+        self.queries = {name: page.filled(source, name, snapshot.exemplars) for name in source.queries}
+        self.about = snapshot.about(self.traces)
+        self.results = {name: snapshot.rows(name, sql, self.traces) for name, sql in self.queries.items()}
+
+    def names(self) -> dict[str, Any]:
+        """What a template may use."""
+        return {
+            "rows": bind.Results(self.results),
+            "row": Single(self.results),
+            "about": self.about,
+            "table": self._table,
+            "chart": self._chart,
+            "fold": details,
+            "see": self.links.module,
+            "titled": self.links.titled,
+            "link": self.links.to,
+            "model": self.links.model,
+            "where": lambda rows, column, value: [r for r in rows if r[column] == value],
+            "shown": lambda rows, column, form: [prose_cell(r[column], form, self.links) for r in rows],
+            "modules": self.book.modules,
+            "sheets": [{"repo": r, "slug": f"{MODELS}/{s}"} for r, s in self.links.sheets.items()],
+            "pages": self.links.pages,
+            "glossary": [g for g in self.book.glossary() if g["slug"] in self.links.pages],
+        }
+
+    def _table(
+        self, rows: list[Row], columns: list[tuple[str, str, str]], tier: int | None = None, note: str = ""
+    ) -> str:
+        return table(rows, columns, self.links, tier=tier, note=note)
+
+    def _chart(
+        self,
+        name: str,
+        kind: str,
+        rows: list[Row],
+        columns: list[tuple[str, str, str]],
+        alt: str,
+        tier: int | None = None,
+        data: list[Row] | None = None,
+        **roles: str,
+    ) -> str:
+        """Draw a chart into a file beside the page; give the image and, folded, its data.
+
+        `data` stands below the chart in place of the drawn rows where another query says the same in fewer rows.
+        Curves stand as one row per position, with a column per line.
+        """
+        from pipeline.guide import charts
+
+        if not rows:
+            raise Invalid(f"the chart {name} would be empty")
+        if kind == "curves":
+            below = crossed(rows, columns, Cross(roles["x"], roles["series"], roles["y"]), self.links, tier=tier)
+        else:
+            below = self._table(data or rows, columns, tier)
+        path = f"{CHARTS}/{Path(self.source.slug).name}--{name}.svg"
+        self.charts[path] = charts.KINDS[kind]([bind.values(r) for r in rows], title=alt, **roles)
+        image = f"![{alt}]({self.links.root}{path})"
+        return f"{image}\n\n{details('The data of this chart', below)}"
+
+    def framed(self, body: str) -> str:
+        """The page with its first line, its head, its queries and its foot."""
+        return self.book.frame.render(
+            source=self.source.source,
+            front=self.source.front,
+            body=bind.Markup(body.strip()),
+            queries=self.queries,
+            about=self.about,
+            around=_around(self.source, self.book, self.links),
+            requires=[self.links.titled(n) for n in self.source.front.prerequisites],
+            following=self.links.titled(self.source.front.next) if self.source.front.next else None,
+            sheets=[_sheet(r, self.links) for r in self.source.front.exemplars],
+            root=self.links.root,
+        )
+
+
+def prose_cell(value: bind.Cell | None, form: str, links: Links) -> str:
+    """One value in a sentence."""
+    if value is None:
+        raise Invalid("a sentence would name a value that is null")
+    return str(links.model(value)) if form == "model" else value.printed(prose.shown(value.value, form))
+
+
+def _sheet(repo: str, links: Links) -> str:
+    slug = links.sheets.get(repo)
+    shown = prose.text(repo)
+    return f"[{shown}]({links.root}{MODELS}/{slug}.md)" if slug else shown
+
+
+def _around(source: Page, book: Book, links: Links) -> Mapping[str, str | None]:
+    """The modules before and after a module."""
+    order = [n for n, m in book.modules.items() if m.slug in links.pages]
+    here = next((i for i, n in enumerate(order) if book.modules[n].slug == source.slug), None)
+    if here is None:
+        return {"before": None, "after": None}
+    return {
+        "before": links.titled(order[here - 1]) if here else None,
+        "after": links.titled(order[here + 1]) if here + 1 < len(order) else None,
+    }
