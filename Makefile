@@ -31,7 +31,7 @@ atlas: $(VENV)/installed ## set up, then build the snapshot and the guide from t
 	$(BIN)/atlas refresh --source catalogue
 
 test: $(VENV)/installed-dev ## run the tests
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/installed-dev ## lint, format, types, and the committed guide against a fresh one
 	$(BIN)/ruff check

@@ -27,6 +27,8 @@ from schemas.registry import CONTENT, SNAPSHOT, Table
 from schemas.tables import polars_schema
 from schemas.version import SCHEMA_CHANGES
 
+pytestmark = pytest.mark.slow
+
 HAND = {
     "hand/gemma3n": b'{"model_type": "gemma3n_text", "num_hidden_layers": 35, "nobody_reads_this": 1}',
     "hand/no-json": b"{",
