@@ -214,6 +214,14 @@ STATES = Table(
             "bytes",
             least=1,
         ),
+        _must(count("owner", "First layer that keeps it, counted within its stack.", "layers")),
+        _must(count("owner_step", "Distance between the layers this row stands for.", "layers")),
+        count("k_elements", "Elements of an entry that are keys; null where keys and values are one.", "elements"),
+        count("v_elements", "Elements of an entry that are values; null where keys and values are one.", "elements"),
+        count("n_heads", "KV heads (or recurrent heads) it divides into; null where it does not.", "heads"),
+        count("channels", "Channels of a convolution whose columns are kept.", "elements"),
+        count("kernel", "Columns its kernel sees.", "columns"),
+        count("groups", "Groups of B and C among the channels, that every rank needs whole.", "groups"),
     ),
 )
 

@@ -45,7 +45,9 @@ class State(NamedTuple):
     """What tokens leave behind: `elements` per `stride` tokens, for at most `window` tokens; stride 0 is a fixed size.
 
     `width` is the bytes per element that the family keeps it in, or None where the cache's dtype is the deployer's
-    choice.
+    choice. What follows says how engines cut it up, and is in no digest: the KV heads (or recurrent heads) it divides
+    into, the elements of an entry that are values, and of a convolution's columns the channels, the kernel, and the
+    channels that belong to groups which all heads of a group share.
     """
 
     kind: str  # "kv", "index", "cross" (per source token, not per token of the sequence) or "constant"
@@ -53,6 +55,12 @@ class State(NamedTuple):
     stride: int = 1
     window: int | None = None
     width: int | None = None
+    heads: int | None = None
+    values: int | None = None  # None where keys and values are one latent
+    channels: int | None = None
+    kernel: int | None = None
+    groups: int | None = None
+    grouped: int = 0
 
     def bytes_at(self, context: int, cache_width: float = CACHE_WIDTH) -> float:
         """Bytes held after `context` tokens."""
@@ -132,6 +140,8 @@ class Part(msgspec.Struct, frozen=True, eq=False, gc=False):
     reads: tuple[Read, ...]
     info: Mixing | Feeding | None
     digest: bytes
+    drafted: tuple[State, ...] = ()
+    """What a drafting layer keeps of its own, where one runs: in no total and no digest."""
 
 
 def part(
@@ -140,12 +150,14 @@ def part(
     states: tuple[State, ...] = (),
     reads: tuple[Read, ...] = (),
     info: Mixing | Feeding | None = None,
+    drafted: tuple[State, ...] = (),
 ) -> Part:
     """Make a part. Its digest covers shapes, roles, copies, states, reads and facts, and leaves names out."""
     weights = sorted((str(t.component), str(t.role), t.shape, t.stored, t.touched) for t in tensors)
     facts = None if info is None else tuple(None if f is None else str(f) for f in info)
-    canonical = repr((kind, weights, [tuple(s) for s in states], [tuple(r) for r in reads], facts))
-    return Part(kind, tuple(tensors), states, reads, info, blake2b(canonical.encode(), digest_size=16).digest())
+    canonical = repr((kind, weights, [tuple(s)[:5] for s in states], [tuple(r) for r in reads], facts))
+    digest = blake2b(canonical.encode(), digest_size=16).digest()
+    return Part(kind, tuple(tensors), states, reads, info, digest, drafted)
 
 
 class Layer(msgspec.Struct, frozen=True, eq=False, gc=False):

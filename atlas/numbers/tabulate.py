@@ -111,23 +111,52 @@ def parameter_rows(model: Model) -> list[Row]:
     ]
 
 
-def state_rows(model: Model) -> list[Row]:
-    """One row per state of each slot; `width_bytes` is the family's own; null where the deployer chooses."""
+def state_rows(model: Model, *, drafts: bool = False) -> list[Row]:
+    """One row per state of each slot, with `drafts` those of draft layers too (kind "draft"), which are in no total.
+
+    A row stands for the layers `owner + k * owner_step`, k below `repeats`, counted within their stack.
+    """
+    firsts = _first_indices(model)
     return [
         {
             "run": n,
             "slot": slot,
             "part": p.kind,
             "repeats": repeats,
-            "kind": s.kind,
-            "elements": s.elements,
-            "stride": s.stride,
-            "window": s.window,
-            "width_bytes": s.width,
+            "owner": firsts[n] + slot,
+            "owner_step": 0 if n < 0 else len(model.runs[n].layers),
         }
+        | _state(s, kind)
         for n, slot, repeats, p in _parts(model)
-        for s in p.states
+        for kind, s in (*((s.kind, s) for s in p.states), *(("draft", s) for s in (p.drafted if drafts else ())))
     ]
+
+
+def _state(s: State, kind: str) -> Row:
+    """What one state holds: K and V apart where they are, and what a convolution's columns are made of."""
+    splits = s.values is not None
+    return {
+        "kind": kind,
+        "elements": s.elements,
+        "stride": s.stride,
+        "window": s.window,
+        "width_bytes": s.width,
+        "k_elements": s.elements - (s.values or 0) if splits else None,
+        "v_elements": s.values,
+        "n_heads": s.heads,
+        "channels": s.channels,
+        "kernel": s.kernel,
+        "groups": s.groups,
+    }
+
+
+def _first_indices(model: Model) -> dict[int, int]:
+    """Index of the first layer of each run within its stack; the ends count as 0."""
+    found, seen = {-1: 0}, dict[str, int]()
+    for n, run in enumerate(model.runs):
+        found[n] = seen.get(run.stack, 0)
+        seen[run.stack] = found[n] + run.repeats * len(run.layers)
+    return found
 
 
 def _parts(model: Model) -> Iterator[tuple[int, int, int, Part]]:

@@ -56,7 +56,7 @@ def gqa(s: Gqa) -> Part:
     kind = kind_of(s.heads, s.kv_heads)
     keys, values = s.kv_heads * s.head_dim, s.kv_heads * s.v_head_dim
     held = keys + values
-    kv = State("kv", held, window=s.window)
+    kv = State("kv", held, window=s.window, heads=s.kv_heads, values=values)
     read = Read(2 * s.heads * (s.head_dim + s.v_head_dim), held, window=s.window)
     label = {"sliding_attention": "swa", "chunked_attention": "chunked"}.get(s.mixer, kind.value)
     info = Mixing(

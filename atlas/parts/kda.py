@@ -46,7 +46,7 @@ def kda(s: Kda) -> Part:
         shapes = narrow if low_rank else {f"{x}_proj": (inner, s.d)}
         made += [Tensor(f"self_attn.{n}.weight", shape, R) for n, shape in shapes.items()]
     size = inner * s.width
-    kept = states(3 * inner, s.kernel, size)
+    kept = states(3 * inner, s.kernel, size, s.heads)
     return part("linear.kda", made, kept, reads(kept, 8 * size), Mixing(Mixer.LINEAR_ATTENTION, "kda"))
 
 

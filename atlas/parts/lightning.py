@@ -40,7 +40,7 @@ def lightning(s: Lightning) -> Part:
     shapes["diagonal_decay"] = (s.heads, s.block * s.block)
     made += [Tensor(f"self_attn.{n}", shape, Component.BUFFERS, Role.VECTOR) for n, shape in shapes.items()]
     size = inner * s.width
-    kept = (State("constant", size, 0, width=2),)
+    kept = (State("constant", size, 0, width=2, heads=s.heads),)
     return part("linear.lightning", made, kept, reads(kept, 6 * size), Mixing(Mixer.LINEAR_ATTENTION, "lightning"))
 
 

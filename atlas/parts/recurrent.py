@@ -19,9 +19,15 @@ R = Component.RECURRENT
 FP32 = 4
 
 
-def states(conv_width: int, kernel: int, recurrent: int) -> tuple[State, State]:
-    """The convolution window and the recurrent state of one layer."""
-    return State("constant", conv_width * kernel, 0, None, 2), State("constant", recurrent, 0, None, FP32)
+def states(
+    conv_width: int, kernel: int, recurrent: int, heads: int, groups: int | None = None, grouped: int = 0
+) -> tuple[State, State]:
+    """The convolution window and the recurrent state of one layer; `grouped` of its channels belong to `groups`."""
+    columns = State("constant", conv_width * kernel, 0, None, 2)
+    return (
+        columns._replace(channels=conv_width, kernel=kernel, groups=groups, grouped=grouped),
+        State("constant", recurrent, 0, None, FP32, heads),
+    )
 
 
 class Mamba2(NamedTuple):
@@ -60,7 +66,7 @@ def mamba2(s: Mamba2) -> Part:
     made += [Tensor("mamba.in_proj.bias", (inner + conv + s.heads,), R, Role.VECTOR)] * s.in_bias
     made += [Tensor("mamba.out_proj.bias", (s.d,), R, Role.VECTOR)] * s.out_bias
     size = inner * s.n
-    kept = states(conv, s.kernel, size)
+    kept = states(conv, s.kernel, size, s.heads, s.groups, 2 * s.groups * s.n)
     return part("ssm.mamba2", made, kept, reads(kept, 6 * size), Mixing(Mixer.SSM, "mamba2"))
 
 
@@ -137,7 +143,7 @@ def gated_delta(s: GatedDelta) -> Part:
         Tensor("linear_attn.out_proj.weight", (s.d, values), R),
     ]
     size = s.v_heads * s.k_dim * s.v_dim
-    kept = states(conv, s.kernel, size)
+    kept = states(conv, s.kernel, size, s.v_heads)
     return part("linear.gated_delta", made, kept, reads(kept, 8 * size), Mixing(Mixer.LINEAR_ATTENTION, "gdn"))
 
 

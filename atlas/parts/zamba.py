@@ -69,7 +69,8 @@ def attention(s: Shared) -> Part:
         s.head_dim if s.rotary else None,
     )
     held = 2 * keys
-    return part("attention.shared", made, (State("kv", held),), (Read(4 * s.heads * s.head_dim, held),), info)
+    kept = State("kv", held, heads=s.kv_heads, values=keys)
+    return part("attention.shared", made, (kept,), (Read(4 * s.heads * s.head_dim, held),), info)
 
 
 def _adapter(prefix: str, into: int, out: int, rank: int, component: Component) -> list[Tensor]:
@@ -159,7 +160,7 @@ def headed_mamba(s: HeadedMamba) -> Part:
     made += [Tensor("mamba.conv1d.bias", (s.inner,), R, Role.VECTOR)] * s.conv_bias
     biases = {"in_proj": 2 * s.inner, "out_proj": s.d} if s.bias else {}
     made += [Tensor(f"mamba.{n}.bias", (w,), R, Role.VECTOR) for n, w in biases.items()]
-    kept = states(s.inner, s.kernel, s.inner * s.n)
+    kept = states(s.inner, s.kernel, s.inner * s.n, s.heads)
     return part("ssm.mamba_heads", made, kept, reads(kept, 6 * s.inner * s.n), Mixing(Mixer.SSM, "mamba"))
 
 

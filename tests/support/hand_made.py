@@ -112,7 +112,8 @@ def _layer(design: str, slot: int, mixer: str, params: int, **more: object) -> d
 
 def _state(design: str, slot: int, kind: str, elements: int, stride: int, **more: object) -> dict[str, Any]:
     place = {"design_id": design, "run": 0, "slot": slot, "ordinal": 0, "part": "attention", "repeats": 1}
-    return {**place, "kind": kind, "elements": elements, "stride": stride, **more}
+    owned = {"owner": slot, "owner_step": 1}
+    return {**place, "kind": kind, "elements": elements, "stride": stride, **owned, **more}
 
 
 _A_PARAMS = {"embedding": 40, "norm": 4, "unembedding": 40, "attention": 96, "ffn_dense": 128}
