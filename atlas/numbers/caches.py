@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.numbers.structure import Layer, Mixing, Model, Part, State
+from atlas.numbers.structure import CACHE_WIDTH, Layer, Mixing, Model, Part, State
 from schemas.vocabulary import Mixer
 
 
@@ -36,6 +36,12 @@ class Cache(NamedTuple):
     kernel: int | None = None
     groups: int | None = None
     grouped: int = 0
+
+    def bytes_at(self, tokens: int, cache_width: float = CACHE_WIDTH) -> float:
+        """Bytes held after so many tokens of a sequence, undivided."""
+        held = tokens if self.window is None else min(tokens, self.window)
+        entries = 1 if self.stride == 0 else 0 if self.kind == "cross" else held // self.stride
+        return entries * self.elements * (cache_width if self.width is None else self.width)
 
     @property
     def is_recurrent(self) -> bool:

@@ -82,7 +82,9 @@ def _serving(g: Geometry, v: tuple[int, ...], inputs: Inputs, said: _Said) -> Se
     if ds_mla:
         said.assumed.append("fp8_ds_mla, 656 bytes a token and layer: unproven by logs")
     if kv == "auto" and g.quant_method in ("modelopt", "compressed-tensors", "quark"):
-        said.assumed.append(f"kv is the model's type, unless the {g.quant_method} checkpoint states another for its cache")
+        said.assumed.append(
+            f"kv is the model's type, unless the {g.quant_method} checkpoint states another for its cache"
+        )
     try:
         kept = kept_in("bf16" if kv == "auto" else kv, "kv")
     except Usage as wrong:
@@ -173,19 +175,26 @@ def _block(kind: Kind, own: float, page: float, block: int) -> int:
     if kind.name == "recurrent":
         return block
     if page % own:
-        raise Unknown(f"pages of {own:,.0f} and {page:,.0f} B are no multiples: what the backend then does is not known")
+        raise Unknown(
+            f"pages of {own:,.0f} and {page:,.0f} B are no multiples: what the backend then does is not known"
+        )
     return block * int(page // own)
 
 
 def _sizes(pool: Pool, v: tuple[int, ...], inputs: Inputs, predicted: dict[str, Any], said: _Said) -> None:
     length, cp = whole(inputs, "max_model_len"), whole(inputs, "cp", 1) or 1
     request = None if length is None else _request(pool, v, -(-length // cp), inputs, said)
-    blocks = _blocks(pool, inputs, request, said)
+    smallest = min(b for _, b in pool.groups)
     if request is not None:
         predicted["request_gib"] = request * pool.block_bytes / GIB
-    if blocks is None:
+    available, wanted = number(inputs, "available_gib"), whole(inputs, "tokens")
+    if available is None and wanted is not None:
+        _memory(pool, wanted, (v, length, request, smallest * cp), predicted)
         return
-    smallest = min(b for _, b in pool.groups)
+    if available is None:
+        said.missing.append("available_gib")
+        return
+    blocks = int(available * GIB // pool.block_bytes)
     if v < (0, 20, 1):
         predicted["tokens"] = blocks // len(pool.groups) * smallest * cp
     if length is None:
@@ -198,13 +207,18 @@ def _sizes(pool: Pool, v: tuple[int, ...], inputs: Inputs, predicted: dict[str, 
             predicted["tokens"] = int(blocks / request * length)
 
 
-def _blocks(pool: Pool, inputs: Inputs, request: int | None, said: _Said) -> int | None:
-    """Blocks in the memory that is left; of a number of tokens wanted, the memory they need is put among the steps."""
-    available = number(inputs, "available_gib")
-    if available is not None:
-        return int(available * GIB // pool.block_bytes)
-    said.missing.append("available_gib")
-    return None
+def _memory(
+    pool: Pool, wanted: int, of: tuple[tuple[int, ...], int | None, int | None, int], predicted: dict[str, Any]
+) -> None:
+    """The inverse: memory that makes the log print so many tokens."""
+    v, length, request, smallest = of
+    if v < (0, 20, 1):
+        blocks = -(-wanted // smallest) * len(pool.groups)
+    elif length is None or request is None:
+        return
+    else:
+        blocks = -(-wanted * request // length)
+    predicted["available_gib"] = blocks * pool.block_bytes / GIB
 
 
 def _request(pool: Pool, v: tuple[int, ...], length: int, inputs: Inputs, said: _Said) -> int | None:
@@ -241,12 +255,12 @@ def _states(block: int, length: int, inputs: Inputs, said: _Said) -> int | None:
 
 def _batched(v: tuple[int, ...], inputs: Inputs, said: _Said) -> int | None:
     """Tokens that may be in flight beside a window."""
-    wanted = ["F"] if v < (0, 27) else ["F", "batches"]
+    wanted = ["F"] if v < (0, 26) else ["F", "batches"]
     absent = [name for name in wanted if name not in inputs]
     said.missing += absent
     if absent:
         return None
-    return (whole(inputs, "F") or 1) * (whole(inputs, "batches") or 1 if v >= (0, 27) else 1)
+    return (whole(inputs, "F") or 1) * (whole(inputs, "batches") or 1 if v >= (0, 26) else 1)
 
 
 ENGINE = Engine("vllm", RULES, INPUTS, predict, NEWEST)

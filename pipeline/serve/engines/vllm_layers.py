@@ -97,7 +97,9 @@ def family_state_bytes(c: Cache, g: Geometry, model_bytes: int) -> int:
     family = g.model_type or ""
     stated = g.state_dtype if family.startswith(("nemotron_h", "qwen3_5")) else None
     if stated is None and family.startswith("nemotron_h"):
-        raise Unknown("ssm is needed: the config states no mamba_ssm_cache_dtype, and versions differ in what they take")
+        raise Unknown(
+            "ssm is needed: the config states no mamba_ssm_cache_dtype, and versions differ in what they take"
+        )
     if stated is None:
         return model_bytes
     if stated not in _STATE_BYTES:

@@ -36,8 +36,8 @@ RULES: tuple[Rule, ...] = (
          " cdiv(min(w - 1 + F, L), block) + 1, recurrent 1 (none) or 2 (align).", _SPECS, _READ, "logs"),
     Rule("request, chunked", "A chunked layer takes cdiv(min(chunk + F, L), block).", _SPECS, "0.24.0", "unproven"),
     Rule("request, all", "In mode all a recurrent layer takes cdiv(L, block).", _SPECS, "0.24.0", "unproven"),
-    Rule("batches", "From 0.27 F counts once for each concurrent batch (2 with asynchronous scheduling).",
-         "vllm/v1/core/kv_cache_planning.py", "0.33.0", "logs"),
+    Rule("batches", "From 0.26 F counts once for each concurrent batch (2 with asynchronous scheduling).",
+         "vllm/config/vllm.py max_in_flight_tokens; 0.24.0 has none", "0.26.0", "logs"),
     Rule("state page", "A recurrent page is channels / TP x (kernel - 1 + drafted) x bytes of the model's type and"
          " state / TP x bytes of the state's.", _MAMBA, _READ, "logs"),
     Rule("state type", "The state is of the model's type; Qwen3.5 reads mamba_ssm_dtype, Nemotron-H"
@@ -51,13 +51,14 @@ RULES: tuple[Rule, ...] = (
 )  # fmt: skip
 
 INPUTS: tuple[Input, ...] = (
-    Input("available_gib", "\"Available KV cache memory\" of the log, GiB; only profiling knows it"),
+    Input("available_gib", '"Available KV cache memory" of the log, GiB; only profiling knows it'),
+    Input("tokens", "tokens wanted, where the memory for them is asked and not the reverse"),
     Input("max_model_len", "tokens of the longest request"),
     Input("tp", "tensor-parallel ranks", 1, "tensor_parallel_size"),
     Input("kv", "type of the cache", "auto", "kv_cache_dtype: the model's type"),
     Input("block", "tokens of a block", None, "16, MLA 64: the attention backend's choice"),
     Input("F", "max_num_batched_tokens; needed where layers are windowed"),
-    Input("batches", "batches in flight (2 with asynchronous scheduling); needed for windows from 0.27"),
+    Input("batches", "batches in flight (2 with asynchronous scheduling); needed for windows from 0.26"),
     Input("mode", "prefix caching of recurrent layers: none, align or all; needed where layers are recurrent"),
     Input("ssm", "bytes of a recurrent state's element", None, "the family's rule"),
     Input("chunk", "tokens of the kernel's chunk; needed in mode all"),
