@@ -9,7 +9,7 @@ import msgspec
 
 from atlas.numbers.design import design_columns, design_features
 from atlas.numbers.fingerprint import Fingerprint
-from atlas.numbers.measure import component, model_ledger
+from atlas.numbers.measure import component, growth_bytes_per_token, model_ledger
 from atlas.numbers.structure import Model
 from atlas.parts import mtp
 from atlas.reading.config import Config, Raw, mapping
@@ -45,6 +45,7 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
         params_mtp=component(model_ledger(model), Component.MTP) if mtp.known(c) else None,
         weight_bytes_checkpoint=_stored_bytes(bare, dtype, quant),
         **_context(rotary, bare),
+        growth_bytes_per_token=_growth(model, rotary.max_context),
     )
     return Derived(row, model, c.evidence(), c.unread(), (*design_features(model), *_own_features(row)))
 
@@ -94,6 +95,11 @@ def _context(rotary: Rotary, bare: Fingerprint) -> dict[str, Any]:
         "max_context": rotary.max_context,
         "native_context": rotary.native_context,
     }
+
+
+def _growth(model: Model, max_context: int | None) -> float | None:
+    """Growth at the stated context; None where nothing is kept between steps."""
+    return growth_bytes_per_token(model, max_context) if model.has_cache else None
 
 
 def _stored_bytes(bare: Fingerprint, dtype: str | None, quant: str | None) -> int | None:

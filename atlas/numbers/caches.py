@@ -82,14 +82,14 @@ def _cache(s: State, p: Part) -> Cache:
             channels=s.channels, kernel=s.kernel, groups=s.groups, grouped=s.grouped, heads=s.heads,
         )  # fmt: skip
     kind = _kind(s)
-    k = s.elements - (s.values or 0)
+    k = s.elements if s.keys is None else s.keys
     chunked = mixing is not None and mixing.mixer is Mixer.CHUNKED_ATTENTION
     return Cache(
-        "", 0, kind, mixer, k, s.values or 0, s.heads, s.window, chunked, s.stride, s.elements, s.width
+        "", 0, kind, mixer, k, s.elements - k, s.heads, s.window, chunked, s.stride, s.elements, s.width
     )  # fmt: skip
 
 
 def _kind(s: State) -> str:
     if s.kind in ("index", "cross"):
         return s.kind
-    return "kv" if s.values is not None else "latent"
+    return "latent" if s.heads is None else "kv"

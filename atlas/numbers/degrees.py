@@ -132,7 +132,7 @@ def growth_on_rank(model: Model, t: int) -> float | None:
 
 def serving_columns(model: Model) -> dict[str, object]:
     """The columns of parallel serving: verdicts, alignment, and what the fullest rank holds at each degree."""
-    decodes = any(r.stack == "decoder" for r in model.runs)
+    decodes = model.has_cache
     found: dict[str, object] = {"tp_degrees": verdicts(model), "tp_alignment": alignments(model)}
     found |= {f"params_rank_tp{t}": params_on_rank(model, t) for t in DEGREES}
     drafted = [c for c in caches(model) if c.stack == "mtp" and c.kind in ("kv", "latent")]

@@ -34,8 +34,9 @@ def matmul_weights_read(model: Model, tokens: int) -> float:
 
 def _read(t: Tensor, tokens: int) -> float:
     if t.component is Component.EXPERTS_ROUTED and t.stored > 1:
-        return touched(t.stored, t.touched, tokens) * t.elements
-    return t.touched * t.elements
+        choices = t.choices or t.stored
+        return touched(choices, t.touched, tokens) * t.stored / choices * t.elements
+    return t.used
 
 
 def _multiplied(model: Model) -> Iterator[tuple[Tensor, int]]:

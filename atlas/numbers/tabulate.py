@@ -75,6 +75,8 @@ def _facts(m: Mixing, p: Part | None) -> Row:
         "index_bytes_per_held_token": None if m.attention_kind is None else whole(_held(kept, "index")),
         "state_bytes_constant": 0 if p is None else part_ledger(p).constant,
         "kv_shared_from": m.shared_from,
+        "position": m.position,
+        "attention_mask": None if m.attention_kind is None else m.mask.value,
     }
 
 
@@ -98,70 +100,58 @@ def parameter_rows(model: Model) -> list[Row]:
             "slot": slot,
             "part": p.kind,
             "name": t.name,
-            "repeats": repeats,
+            "repeats": run.repeats,
             "shape": list(t.shape),
             "stored": t.stored,
             "touched": t.touched,
+            "choices": t.choices,
             "role": t.role.value,
             "component": t.component.value,
             "elements": t.elements,
         }
-        for n, slot, repeats, p in _parts(model)
+        for n, slot, run, _, p in _parts(model)
         for t in p.tensors
     ]
 
 
 def state_rows(model: Model, *, drafts: bool = False) -> list[Row]:
-    """One row per state of each slot, with `drafts` those of draft layers too (kind "draft"), which are in no total.
+    """One row per state of each slot, of the layers that own it; `drafts` adds those of draft layers (kind "draft").
 
-    A row stands for the layers `owner + k * owner_step`, k below `repeats`, counted within their stack.
+    `width_bytes` is the family's own; null where the deployer chooses. The row stands for the layers
+    owner + k x owner_step, k < repeats, of its stack.
     """
-    firsts = _first_indices(model)
     return [
         {
             "run": n,
             "slot": slot,
             "part": p.kind,
-            "repeats": repeats,
-            "owner": firsts[n] + slot,
-            "owner_step": 0 if n < 0 else len(model.runs[n].layers),
+            "repeats": run.repeats,
+            "stack": run.stack if n >= 0 else None,
+            "owner": first + slot if n >= 0 else None,
+            "owner_step": len(run.layers),
+            "kind": kind,
+            "elements": s.elements,
+            "k_elements": s.keys,
+            "v_elements": None if s.keys is None else s.elements - s.keys,
+            "channels": s.channels,
+            "kernel": s.kernel,
+            "n_heads": s.heads,
+            "groups": s.groups,
+            "stride": s.stride,
+            "window": s.window,
+            "width_bytes": s.width,
         }
-        | _state(s, kind)
-        for n, slot, repeats, p in _parts(model)
+        for n, slot, run, first, p in _parts(model)
         for kind, s in (*((s.kind, s) for s in p.states), *(("draft", s) for s in (p.drafted if drafts else ())))
     ]
 
 
-def _state(s: State, kind: str) -> Row:
-    """What one state holds: K and V apart where they are, and what a convolution's columns are made of."""
-    splits = s.values is not None
-    return {
-        "kind": kind,
-        "elements": s.elements,
-        "stride": s.stride,
-        "window": s.window,
-        "width_bytes": s.width,
-        "k_elements": s.elements - (s.values or 0) if splits else None,
-        "v_elements": s.values,
-        "n_heads": s.heads,
-        "channels": s.channels,
-        "kernel": s.kernel,
-        "groups": s.groups,
-    }
-
-
-def _first_indices(model: Model) -> dict[int, int]:
-    """Index of the first layer of each run within its stack; the ends count as 0."""
-    found, seen = {-1: 0}, dict[str, int]()
-    for n, run in enumerate(model.runs):
-        found[n] = seen.get(run.stack, 0)
-        seen[run.stack] = found[n] + run.repeats * len(run.layers)
-    return found
-
-
-def _parts(model: Model) -> Iterator[tuple[int, int, int, Part]]:
-    runs = [(-1, Run(1, (model.ends,))), *enumerate(model.runs)]
-    for n, run in runs:
+def _parts(model: Model) -> Iterator[tuple[int, int, Run, int, Part]]:
+    """Run, slot, the run itself, the index of its first layer, and each part: of the ends first, then of the layers."""
+    first: dict[str, int] = {}
+    for n, run in [(-1, Run(1, (model.ends,), "ends")), *enumerate(model.runs)]:
+        start = first.get(run.stack, 0)
         for slot, each in enumerate(run.layers):
             for p in each.parts:
-                yield n, slot, run.repeats, p
+                yield n, slot, run, start, p
+        first[run.stack] = start + run.repeats * len(run.layers)

@@ -23,11 +23,9 @@ def states(
     conv_width: int, kernel: int, recurrent: int, heads: int, groups: int | None = None, grouped: int = 0
 ) -> tuple[State, State]:
     """The convolution window and the recurrent state of one layer; `grouped` of its channels belong to `groups`."""
-    columns = State("constant", conv_width * kernel, 0, None, 2)
-    return (
-        columns._replace(channels=conv_width, kernel=kernel, groups=groups, grouped=grouped),
-        State("constant", recurrent, 0, None, FP32, heads),
-    )
+    columns = State("constant", conv_width * kernel, 0, None, 2, channels=conv_width, kernel=kernel)
+    columns = columns._replace(groups=groups, grouped=grouped)
+    return columns, State("constant", recurrent, 0, None, FP32, heads=heads)
 
 
 class Mamba2(NamedTuple):

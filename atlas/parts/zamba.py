@@ -69,8 +69,13 @@ def attention(s: Shared) -> Part:
         s.head_dim if s.rotary else None,
     )
     held = 2 * keys
-    kept = State("kv", held, heads=s.kv_heads, values=keys)
-    return part("attention.shared", made, (kept,), (Read(4 * s.heads * s.head_dim, held),), info)
+    return part(
+        "attention.shared",
+        made,
+        (State("kv", held, keys=keys, heads=s.kv_heads),),
+        (Read(4 * s.heads * s.head_dim, held),),
+        info,
+    )
 
 
 def _adapter(prefix: str, into: int, out: int, rank: int, component: Component) -> list[Tensor]:
