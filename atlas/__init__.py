@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from atlas.api import inspect
     from atlas.interpret import Derived, derive
     from atlas.numbers.fingerprint import Evidence, Fingerprint, LayerRow
+    from pipeline.serve.api import fit
 
-__all__ = ["Derived", "Evidence", "Fingerprint", "LayerRow", "derive", "inspect"]
+__all__ = ["Derived", "Evidence", "Fingerprint", "LayerRow", "derive", "fit", "inspect"]
 
 _HOMES = {
     "inspect": "atlas.api",
@@ -26,6 +27,7 @@ _HOMES = {
     "Evidence": "atlas.numbers.fingerprint",
     "Fingerprint": "atlas.numbers.fingerprint",
     "LayerRow": "atlas.numbers.fingerprint",
+    "fit": "pipeline.serve.api",
 }
 
 

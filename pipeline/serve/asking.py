@@ -15,7 +15,7 @@ from pipeline.serve import logs, view
 from pipeline.serve.engines import engine_of
 from pipeline.serve.engines.record import Engine, Geometry, Prediction
 from pipeline.serve.every import every
-from pipeline.serve.fit import Fit, Wanted, fit
+from pipeline.serve.fit import Wanted, fit
 from pipeline.serve.gpus import bytes_of, gpu_of
 from pipeline.serve.predicting import lines as prediction_lines
 from pipeline.serve.predicting import predicted

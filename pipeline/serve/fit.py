@@ -25,7 +25,7 @@ LONGEST = 2**31
 
 
 class Wanted(NamedTuple):
-    """What is asked: the GPU and how many, how the model is shared out, tokens of a sequence, sequences, types, reserve."""
+    """What is asked: GPU and how many, how the model is shared out, tokens, sequences, types, and what is reserved."""
 
     gpu: Gpu
     gpus: int
@@ -141,8 +141,8 @@ def _with_cache(known: Fit, d: Derived, rooms: list[_Gpu], w: Wanted, width: flo
     left = rooms[i].room - ceil(per_group * each[i])
     fits = left >= 0
     return msgspec.structs.replace(
-        known, fits=fits, at=at, why=_why(fits, asked, at, left), cache_bytes_per_sequence=ceil(max(each)),
-        sequences=most, longest_context=longest, left_bytes=left, binds=_binds(fits, w, i, d),
+        known, fits=fits, at=at, why=_why(fits=fits, asked=asked, at=at, left=left), cache_bytes_per_sequence=ceil(max(each)),
+        sequences=most, longest_context=longest, left_bytes=left, binds=_binds(w, i, d, fits=fits),
         bounds=bounds(
             d, w.split, w.gpu, Load(at, asked, width, ceil(per_group * sum(each)), is_fp8=w.weights == "fp8")
         ),
@@ -162,13 +162,13 @@ def _longest(g: _Gpu, sequences: int, cache: Kept) -> int:
     return low
 
 
-def _why(fits: bool, asked: int, at: int, left: int) -> str:
+def _why(*, fits: bool, asked: int, at: int, left: int) -> str:
     what = f"{asked:,} sequence{'' if asked == 1 else 's'} of {at:,} tokens"
     said = f"{what} fit, {left / 2**30:,.2f} GiB left" if fits else f"{what} need {-left / 2**30:,.2f} GiB more"
     return said + " on the fullest GPU"
 
 
-def _binds(fits: bool, w: Wanted, stage: int, d: Derived) -> str:
+def _binds(w: Wanted, stage: int, d: Derived, *, fits: bool) -> str:
     place = f" of stage {stage}" if w.split.pp > 1 else ""
     beyond = w.at is not None and d.fingerprint.max_context is not None and w.at > d.fingerprint.max_context
     return (

@@ -1,4 +1,4 @@
-"""Lower bounds of a decode step: bytes over bandwidth, operations over rate. No kernel is faster; real ones are slower."""
+"""Lower bounds of a decode step: bytes over bandwidth, operations over rate. Real kernels are slower."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Start-up logs read back: which engine wrote one, the inputs it states, the figures it prints, and which we confirm."""
+"""Start-up logs read back: which engine wrote one, the inputs it states, the figures it prints."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def read(text: str) -> Read | None:
         for name, value, is_figure in _found(line, _BY_ENGINE[engine]):
             if is_figure:
                 observed[_windowed(name, line, observed)] = (float(value), line.strip())
-            elif name not in inputs or name in ("cells",):
+            elif name not in inputs or name == "cells":
                 _put(inputs, name, value, observed)
     version, model = inputs.pop("version", None), inputs.pop("model", None)
     return Read(engine, version or ("2025-2026" if engine == "llama.cpp" else None), model, inputs, observed)

@@ -75,11 +75,11 @@ def _bounds(f: Fit) -> Iterator[Line]:
     b = f.bounds
     if b is None or not f.fits:
         return
+    moved = f"at least: {binary(b.weight_bytes_read)} of weights, {binary(b.cache_bytes_read)} of cache"
     for label, seconds, what in (
-        ("step, bandwidth", b.seconds_by_bandwidth, f"lower bound: {binary(b.weight_bytes_read)} of weights"
-         f" and {binary(b.cache_bytes_read)} of cache"),
-        ("step, rate", b.seconds_by_rate, "lower bound: operations over dense rate"),
-    ):  # fmt: skip
+        ("a step, bandwidth", b.seconds_by_bandwidth, moved),
+        ("a step, rate", b.seconds_by_rate, "at least: operations over dense rate"),
+    ):
         if seconds is not None:
             yield _row(label, f"{seconds * 1000:,.2f} ms", what)
     if b.experts_touched is not None:

@@ -26,7 +26,8 @@ _CACHE, _ISWA = "src/llama-kv-cache.cpp", "src/llama-kv-cache-iswa.cpp"
 _RECURRENT = "src/llama-memory-recurrent.cpp"
 
 RULES: tuple[Rule, ...] = (
-    Rule("cells", "A context is padded to 256 cells (32 or 1 before late 2025); the log states them.", _CACHE, "0.3.36", "logs"),
+    Rule("cells", "A context is padded to 256 cells (32 or 1 before late 2025); the log states them.",
+         _CACHE, "0.3.36", "logs"),
     Rule("cache", "Streams x cells x layers x heads x (K width x bytes of its type + V width x bytes of its type).",
          _CACHE, "0.3.36", "logs"),
     Rule("types", "q8_0 34, q5_1 24, q5_0 22, q4_1 20, q4_0 and iq4_nl 18 bytes for 32 elements; f16 2 bytes each.",
@@ -34,7 +35,7 @@ RULES: tuple[Rule, ...] = (
     Rule("latent", "MLA: K is latent and rope, one head, no V.", _CACHE, "0.3.36", "logs"),
     Rule("windows", "Windowed layers have a cache of min(context, window x sequences + ubatch) cells, padded to 256.",
          _ISWA, "02c28f533eb", "logs"),
-    Rule("windows not held", "The llama architecture (Mistral with it) reads no window, phi3 sets it to none: full caches.",
+    Rule("windows not held", "The llama architecture (Mistral too) reads no window, phi3 sets it to none: full caches.",
          "src/models/llama.cpp, src/models/phi3.cpp", "069be0ae22f", "logs"),
     Rule("states", "Cells x (1 + drafted) x layers x (columns + state) x 4 bytes.", _RECURRENT, "0054ee8ca80", "logs"),
     Rule("indexer", "An indexer has a second cache of keys only.", _CACHE, "0.3.36", "logs"),
@@ -73,6 +74,7 @@ class Cells(NamedTuple):
 
 def predict(g: Geometry, version: str, inputs: Inputs) -> Prediction:
     """The cache sizes llama.cpp prints, MiB; raises `Unknown` where the rules do not cover the model."""
+    del version  # builds differ in padding alone, and the log states the cells
     kept = [c for c in g.caches if c.kind != "cross" and (c.stack == "decoder" or inputs.get("mtp"))]
     if reason := odd(kept, _STATES):
         raise Unknown(reason)

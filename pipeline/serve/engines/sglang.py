@@ -29,14 +29,16 @@ _POOL, _CONF = "sglang/srt/mem_cache/memory_pool.py", "sglang/srt/model_executor
 RULES: tuple[Rule, ...] = (
     Rule("heads", "KV heads of a rank are max(1, heads // attention TP), attention TP = TP / DP; a latent is whole.",
          _POOL, NEWEST, "logs"),
-    Rule("pool", "K = (N + page) x heads x K width x bytes x layers, V alike; N is the log's #tokens.", _POOL, NEWEST, "logs"),
-    Rule("page", "The page is an option; figures of the log agree with 1 where it is not stated.", _POOL, NEWEST, "unproven"),
+    Rule("pool", "K = (N + page) x heads x K width x bytes x layers, V alike; N is the log's #tokens.",
+         _POOL, NEWEST, "logs"),
+    Rule("page", "The page is an option; figures of the log agree with 1 where it is not stated.",
+         _POOL, NEWEST, "unproven"),
     Rule("latent", "MLA: (N + page) x (latent + rope) x bytes x layers, one size.", _POOL, NEWEST, "logs"),
     Rule("sparse", "An indexer's layer adds 132 bytes a token; an fp8 latent takes 656.", _POOL, NEWEST, "unproven"),
     Rule("windows held", "A fixed list of architectures keeps a pool for windowed layers; all others keep full caches.",
          "sglang/srt/configs/model_config.py is_hybrid_swa_model", NEWEST, "logs"),
     Rule("window pool", "Windowed layers have a pool of their own tokens, full ones of N.", _CONF, NEWEST, "logs"),
-    Rule("states", "(max_mamba_cache_size + 1) x layers x (channels / TP x (kernel - 1) x 2 bytes; state / TP x 4 bytes).",
+    Rule("states", "(max_mamba_cache_size + 1) x layers x (channels / TP x (kernel - 1) x 2, state / TP x 4 bytes).",
          "sglang/srt/configs/mamba_utils.py", NEWEST, "logs"),
 )  # fmt: skip
 
@@ -86,7 +88,7 @@ def _attention(g: Geometry, inputs: Inputs, predicted: dict[str, Any], missing: 
         missing.append("swa_tokens")
         return
     full = [c for c in attention if c.window is None] if keeps else attention
-    kept, tp = _kept(g, inputs), max(1, (whole(inputs, "tp", 1) or 1) // (whole(inputs, "dp", 1) or 1))
+    kept, tp = _kept(inputs), max(1, (whole(inputs, "tp", 1) or 1) // (whole(inputs, "dp", 1) or 1))
     if any(c.kind == "latent" for c in full):
         _latent(full, tokens + page, kept, predicted, assumed)
         return
@@ -98,7 +100,7 @@ def _attention(g: Geometry, inputs: Inputs, predicted: dict[str, Any], missing: 
         predicted |= {"full_gib": k + v, "swapool_gib": k + v + wk + wv}
 
 
-def _kept(g: Geometry, inputs: Inputs) -> Kept:
+def _kept(inputs: Inputs) -> Kept:
     try:
         kv = str(inputs.get("kv", "auto"))
         return kept_in("bf16" if kv == "auto" else kv, "kv")

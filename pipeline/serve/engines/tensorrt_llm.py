@@ -11,13 +11,14 @@ NEWEST = "001541bad83"
 _MANAGER = "tensorrt_llm/_torch/pyexecutor/resource_manager.py"
 
 RULES: tuple[Rule, ...] = (
-    Rule("token", "Bytes a token are 2 (MLA 1) x layers x heads of the rank x width x bytes.", _MANAGER, NEWEST, "logs"),
+    Rule("token", "Bytes a token are 2 (MLA 1) x layers x heads of the rank x width x bytes.",
+         _MANAGER, NEWEST, "logs"),
     Rule("ranks", "Heads are divided by TP; a latent is not.", _MANAGER, NEWEST, "unproven"),
     Rule("types", "fp8 is one byte, nvfp4 half and 1/16.", _MANAGER, NEWEST, "unproven"),
     Rule("blocks", "Blocks = free fraction x free memory // bytes a token // tokens of a block (32 or 64: an input).",
          "cpp/tensorrt_llm/batch_manager/kvCacheManager.cpp", NEWEST, "unproven"),
-    Rule("windows", "Layers of different windows have a pool each; the log states the blocks of each.", _MANAGER, NEWEST,
-         "unproven"),
+    Rule("windows", "Layers of different windows have a pool each; the log states the blocks of each.",
+         _MANAGER, NEWEST, "unproven"),
 )  # fmt: skip
 
 INPUTS: tuple[Input, ...] = (
@@ -30,7 +31,7 @@ INPUTS: tuple[Input, ...] = (
 
 
 def predict(g: Geometry, version: str, inputs: Inputs) -> Prediction:
-    """The pool's GiB for a number of tokens, or the tokens of a memory; raises `Unknown` where rules do not cover it."""
+    """The pool's GiB for tokens, or the tokens of a memory; raises `Unknown` where the rules do not cover the model."""
     del version  # the rules were read at one commit
     own = g.own()
     if any(c.is_recurrent or c.stride != 1 or c.kind == "index" for c in own) or len({c.window for c in own}) > 1:

@@ -1,4 +1,4 @@
-"""The layers of a model as vLLM's cache manager sees them: one record per kind, with the bytes a token takes a layer."""
+"""The layers of a model as vLLM's cache manager sees them: one record per kind, with a layer's bytes a token."""
 
 from __future__ import annotations
 

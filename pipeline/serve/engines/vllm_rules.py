@@ -24,13 +24,14 @@ RULES: tuple[Rule, ...] = (
          _UTILS, _READ, "logs"),
     Rule("groups", "Mixed kinds from 0.9: groups of as many layers as the rarest kind has, the last padded.",
          _UTILS, "0.9.2", "logs"),
-    Rule("group factor", "Groups are as large as the commonest kind where that is below 1.25 (0.12) or 1.5 (0.18) times.",
+    Rule("group factor", "Groups are as large as the commonest kind has layers, below 1.25 (0.12) or 1.5 (0.18) times.",
          _UTILS, "0.12.0, 0.18.0", "unproven"),
     Rule("windows before 0.9", "Up to 0.8.5 windowed layers are kept as full ones.", _UTILS, "0.8.5", "logs"),
     Rule("smaller pages", "A kind with a smaller page gets a larger block, so that all pages are equal.",
          _UTILS, "0.24.0", "logs"),
-    Rule("cache size", "\"GPU KV cache size\" is blocks // groups x smallest block up to 0.20.0.", _UTILS, "0.20.0", "logs"),
-    Rule("cache size from 0.20.1", "\"GPU KV cache size\" is concurrency x max_model_len from 0.20.1 on.",
+    Rule("cache size", '"GPU KV cache size" is blocks // groups x smallest block up to 0.20.0.',
+         _UTILS, "0.20.0", "logs"),
+    Rule("cache size from 0.20.1", '"GPU KV cache size" is concurrency x max_model_len from 0.20.1 on.',
          _UTILS, "0.20.1", "logs"),
     Rule("request", "Concurrency is blocks / blocks of one request: full cdiv(L, block), windowed"
          " cdiv(min(w - 1 + F, L), block) + 1, recurrent 1 (none) or 2 (align).", _SPECS, _READ, "logs"),
@@ -47,7 +48,8 @@ RULES: tuple[Rule, ...] = (
          " token); the recurrent page is padded to it.", "vllm/platforms/interface.py", "0.24.0", "logs"),
     Rule("drafts", "A drafter's layers are further layers of their kind.", _UTILS, _READ, "logs"),
     Rule("shared", "A layer that reads another's cache has no page; encoders have none.", _SPECS, _READ, "unproven"),
-    Rule("context parallel", "With context parallelism a rank holds its share of the tokens.", _SPECS, "0.24.0", "unproven"),
+    Rule("context parallel", "With context parallelism a rank holds its share of the tokens.",
+         _SPECS, "0.24.0", "unproven"),
 )  # fmt: skip
 
 INPUTS: tuple[Input, ...] = (
