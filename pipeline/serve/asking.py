@@ -66,7 +66,7 @@ def answer(a: Asked) -> Answer:
     wanted = wanted_of(a)
     if not a.models:
         found = every(a.home, a.snapshot, wanted, _count(a.under) if a.under else None)
-        fitting = [f for f in found if f.fits]
+        fitting = [f for f in found if view.holds(f, wanted)]
         value = {"order": view.ORDER, "asked": _as_value(a), "models": [msgspec.to_builtins(f) for f in fitting]}
         return Answer(value, view.table(fitting[: a.top], found, wanted), bool(fitting))
     fits = [fit(name, d, wanted) for name, d in (subject(a.home, a.snapshot, m) for m in a.models)]

@@ -13,12 +13,13 @@ import msgspec
 
 from atlas.interpret import Derived
 from atlas.numbers.caches import Cache, caches
+from atlas.numbers.degrees import DEGREES
 from atlas.numbers.ranks import Split, Stage, Undescribed, cache_on_rank, stages
 from atlas.numbers.structure import Model
 from pipeline.serve.gpus import Gpu
 from pipeline.serve.latency import Bounds, Load, bounds
 from pipeline.serve.types import Kept
-from pipeline.serve.weights import Weights, weights
+from pipeline.serve.weights import UNPROVEN, Weights, weights
 
 LONGEST = 2**31
 """No context is looked for beyond this."""
@@ -89,10 +90,25 @@ def fit(name: str, d: Derived, w: Wanted) -> Fit:
     if d.model is None:
         return Fit(name=name, fits=None, verdict=f.verdict, why=f"refused ({f.refusal_kind}): {f.refusal_reason}")
     try:
-        return _fit(name, d, d.model, w)
+        return _wider(_fit(name, d, d.model, w), name, d, d.model, w)
     except Undescribed as reason:
         said = f"not known, because {reason}"
         return Fit(name=name, fits=None, why=said, verdict=f.verdict, params_total=f.params_total, memory=w.gpu.memory)
+
+
+def _wider(found: Fit, name: str, d: Derived, model: Model, w: Wanted) -> Fit:
+    """The answer, and where it does not fit, the least tensor-parallel degree at which it would."""
+    if found.fits is not False:
+        return found
+    if found.weights_are == UNPROVEN:
+        why = f"not known, because the stored form of the weights is not proven; at bf16, {found.why}"
+        return msgspec.structs.replace(found, fits=None, why=why)
+    for t in (t for t in DEGREES if t > w.split.tp):
+        verdict = (d.fingerprint.tp_degrees or {}).get(str(t), "")
+        split = w.split._replace(tp=t)
+        if not verdict.startswith("uneven") and _fit(name, d, model, w._replace(split=split, gpus=t * split.pp)).fits:
+            return msgspec.structs.replace(found, notes=(*found.notes, f"it would fit with TP {t}"))
+    return msgspec.structs.replace(found, notes=(*found.notes, "no TP up to 16 makes it fit"))
 
 
 def _fit(name: str, d: Derived, model: Model, w: Wanted) -> Fit:
@@ -141,7 +157,8 @@ def _with_cache(known: Fit, d: Derived, rooms: list[_Gpu], w: Wanted, width: flo
     left = rooms[i].room - ceil(per_group * each[i])
     fits = left >= 0
     return msgspec.structs.replace(
-        known, fits=fits, at=at, why=_why(fits=fits, asked=asked, at=at, left=left), cache_bytes_per_sequence=ceil(max(each)),
+        known, fits=fits, at=at, why=_why(fits=fits, asked=asked, at=at, left=left),
+        cache_bytes_per_sequence=ceil(max(each)),
         sequences=most, longest_context=longest, left_bytes=left, binds=_binds(w, i, d, fits=fits),
         bounds=bounds(
             d, w.split, w.gpu, Load(at, asked, width, ceil(per_group * sum(each)), is_fp8=w.weights == "fp8")

@@ -86,6 +86,11 @@ def _bounds(f: Fit) -> Iterator[Line]:
         yield _row("experts touched", f"{b.experts_touched:,.1f}", "a layer and step, even routing")
 
 
+def holds(f: Fit, w: Wanted) -> bool:
+    """Whether a model fits and its config states at least the context that is asked about."""
+    return f.fits is True and (w.at is None or (f.states_context is not None and f.states_context >= w.at))
+
+
 def table(shown: list[Fit], found: list[Fit], w: Wanted) -> Iterator[Line]:
     """The models that fit, best first."""
     yield from _asked(w)
@@ -96,14 +101,17 @@ def table(shown: list[Fit], found: list[Fit], w: Wanted) -> Iterator[Line]:
         name = shorten(terminal(f.name), 37)
         left = "-" if f.left_bytes is None else f"{f.left_bytes / GIB:,.1f}"
         yield [(f"{name:<38}", ""), (f"{_gib(f.weight_bytes or 0):>11}{each:>12}{most:>10}{left:>9}", "")]
-    fitting = sum(f.fits is True for f in found)
+    fitting = sum(holds(f, w) for f in found)
     unknown = sum(f.fits is None for f in found)
     at = "each model's stated context" if w.at is None else f"{w.at:,} tokens"
     yield from wrapped(
         f"{fitting} of {len(found)} models fit {w.sequences or 1} sequence(s) at {at}, cache at {w.cache.name}, weights"
         f" {w.weights}; {unknown} not known. Order: {ORDER}. Left in GiB, of the fullest GPU.", 0, DIM,
     )  # fmt: skip
-    supposed = sum(f.fits is True and f.weights_are is not None and "not proven" in f.weights_are for f in found)
+    short = sum(f.fits is True and not holds(f, w) for f in found)
+    if short:
+        yield from wrapped(f"{short} more would fit, but state no context of that many tokens: not listed.", 0, DIM)
+    supposed = sum(holds(f, w) and f.weights_are is not None and "not proven" in f.weights_are for f in found)
     if supposed:
         yield from wrapped(f"For {supposed} of them the stored form is not proven: their weights are at bf16.", 0, WARN)
 

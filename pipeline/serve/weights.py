@@ -11,6 +11,7 @@ from atlas.numbers.ranks import Split, Stage
 from pipeline.serve.types import kept_in
 
 STORED = "stored"
+UNPROVEN = "at bf16, stored form not proven"
 _WIDEST = 4
 
 
@@ -34,7 +35,7 @@ def weights(d: Derived, parts: tuple[Stage, ...], split: Split, wanted: str) -> 
     stored = d.fingerprint.weight_bytes_checkpoint
     if stored is None:
         notes = ("weights at bf16: the stored form is not proven", *_beside(d))
-        return Weights(tuple(2 * p.params for p in parts), "at bf16, stored form not proven", notes)
+        return Weights(tuple(2 * p.params for p in parts), UNPROVEN, notes)
     return _stored(d, parts, split, stored)
 
 
