@@ -79,6 +79,11 @@ _FIGURES = frozenset({"kv_mib", "k_mib", "v_mib", "rs_mib", "r_mib", "s_mib", "g
 _TEXTS = frozenset({"version", "model", "kv", "k", "v"})
 
 
+_HALF = 0.00501
+"""Half of the last of two decimals, and what a float adds."""
+_BLOCK = 16
+
+
 def read(text: str) -> Read | None:
     """What a log states; None where no engine's lines are in it."""
     engine = next((e for e, mark in _MARKS.items() if re.search(mark, text, re.IGNORECASE)), None)
@@ -123,11 +128,9 @@ def _put(inputs: dict[str, Any], name: str, value: str, observed: dict[str, tupl
 def agrees(observed: float, predicted: float, inputs: dict[str, Any], figure: str) -> bool:
     """Whether a prediction is within what the log's own printing leaves open.
 
-    Figures have two decimals; what follows from a memory of two decimals inherits its rounding, or one block.
+    Figures have two decimals; what follows from a memory of two decimals inherits its rounding too, and one block.
     """
-    loose = 0.0051
-    available = inputs.get("available_gib")
+    loose, available = _HALF, inputs.get("available_gib")
     if available and figure in ("tokens", "concurrency"):
-        loose = max(loose, observed * 0.0051 / float(available))
-        loose = max(loose, 16.0 if figure == "tokens" else loose)
+        loose += observed * _HALF / float(available) + (_BLOCK if figure == "tokens" else 0)
     return abs(observed - predicted) <= loose
