@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from atlas.derived import Derived
 from atlas.numbers.design import design_columns, design_features
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.numbers.measure import component, growth_bytes_per_token, model_ledger
 from atlas.numbers.structure import Model
-from atlas.parts import mtp
-from atlas.reading.config import Config, Raw, mapping
+from atlas.parse import Raw
+from atlas.readers import drafting
+from atlas.reading.config import Config
 from atlas.reading.rotary import Rotary, read_rotary
+from atlas.reading.values import mapping
 from schemas.vocabulary import Check, Component, Verdict
-
-if TYPE_CHECKING:
-    from atlas.interpret import Derived
-
 
 DTYPE_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 
 
 def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | None) -> Derived:
     """The finished row with its evidence; raises `Refused` where a total is beyond what can be stored."""
-    from atlas.interpret import Derived
-
     bare, rotary = design_row(model), read_rotary(c)
     dtype, quant = _storage(c)
     row = msgspec.structs.replace(
@@ -41,8 +38,8 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
         quant_method=quant,
         state_dtype=_state_dtype(c),
         has_towers=bool(c.rules.outer.get("has_towers")) or bool(c.opt("has_towers")),
-        n_mtp_layers=mtp.stated(c),
-        params_mtp=component(model_ledger(model), Component.MTP) if mtp.known(c) else None,
+        n_mtp_layers=drafting.stated(c),
+        params_mtp=component(model_ledger(model), Component.MTP) if drafting.known(c) else None,
         weight_bytes_checkpoint=_stored_bytes(bare, dtype, quant),
         **_context(rotary, bare),
         growth_bytes_per_token=_growth(model, rotary.max_context),

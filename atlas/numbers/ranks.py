@@ -139,6 +139,7 @@ DESCRIBED: dict[str, Held] = {
     "attention.block_sparse": _attention,
     "attention.mla": _mla,
     "attention.dsa": _mla,
+    "attention.dsa_scaled": _mla,
     "ffn.dense": _network,
     "ffn.moe": _network,
     "ssm.mamba2": _mamba2,

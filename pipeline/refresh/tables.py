@@ -17,7 +17,8 @@ from typing import Any, Protocol
 import msgspec
 import polars as pl
 
-from atlas.interpret import Derived, derive
+from atlas.derived import Derived
+from atlas.interpret import derive
 from atlas.numbers import tabulate
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.parse import MAX_BYTES

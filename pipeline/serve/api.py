@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from atlas.api import read
-from atlas.interpret import Derived, derive
+from atlas.derived import Derived
+from atlas.interpret import derive
 from pipeline.serve.asking import Asked, wanted_of
 from pipeline.serve.fit import Fit
 from pipeline.serve.fit import fit as answer
 from pipeline.serve.subject import subject
+from pipeline.sources.disk import read
 
 
 def fit(  # noqa: PLR0913 - the options of the command, all but one by name

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from atlas.interpret import Derived
+from atlas.derived import Derived
 from atlas.numbers.caches import Cache, caches
 from atlas.numbers.degrees import DEGREES
 from atlas.numbers.ranks import Split, Stage, Undescribed, cache_on_rank, stages

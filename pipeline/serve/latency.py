@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from atlas.interpret import Derived
+from atlas.derived import Derived
 from atlas.numbers.experts import matmul_weights_read, touched
 from atlas.numbers.measure import attention_flops
 from atlas.numbers.ranks import Split

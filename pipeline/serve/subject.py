@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from atlas.interpret import Derived
+from atlas.derived import Derived
 from atlas.numbers.caches import caches
 from pipeline.errors import Usage
 from pipeline.serve.engines.record import Geometry

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import ceil
 from typing import NamedTuple
 
+from atlas.derived import Derived
 from atlas.describe import DTYPE_BYTES
-from atlas.interpret import Derived
 from atlas.numbers.ranks import Split, Stage
 from pipeline.serve.types import kept_in
 

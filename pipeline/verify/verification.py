@@ -11,13 +11,13 @@ from typing import Any
 
 import msgspec
 
-from atlas.api import read
 from atlas.checkpoint.header import Comparison, compare
 from atlas.interpret import derive, reader
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.numbers.structure import Model
 from atlas.parse import load
 from pipeline.errors import NotFound
+from pipeline.sources.disk import read
 from pipeline.sources.headers import Headers, local
 from schemas.vocabulary import Check
 
