@@ -110,7 +110,7 @@ FITS = (
     "CREATE MACRO fits(memory_bytes, context, sequences, bytes_per_element, bytes_per_weight, tp) AS TABLE"
     " SELECT repo_id, params_total, weights, weights_are, cache,"
     " memory_bytes - weights - sequences * cache AS left_bytes,"
-    " ((memory_bytes - weights) // nullif(cache, 0))::BIGINT AS sequences_at_most,"
+    " floor((memory_bytes - weights)::DOUBLE / nullif(cache, 0))::BIGINT AS sequences_at_most,"
     " weights + sequences * cache <= memory_bytes AS fits FROM (SELECT f.repo_id, f.params_total, k.cache, CASE"
     f" WHEN bytes_per_weight IS NOT NULL THEN ceil({_RANK_PARAMS} * bytes_per_weight)::BIGINT"
     f" WHEN tp = 1 AND f.weight_bytes_checkpoint IS NOT NULL THEN f.weight_bytes_checkpoint ELSE 2 * {_RANK_PARAMS} END"

@@ -10,7 +10,7 @@ import msgspec
 import orjson
 
 from atlas.numbers.ranks import Split
-from pipeline.errors import NotFound, Usage
+from pipeline.errors import Invalid, NotFound, Usage
 from pipeline.serve import logs, view
 from pipeline.serve.engines import engine_of
 from pipeline.serve.engines.record import Engine, Geometry, Prediction
@@ -118,7 +118,7 @@ def _one(a: Asked, engine: Engine, given: dict[str, Any], model: str) -> tuple[G
     name, d = subject(a.home, a.snapshot, model)
     made = geometry(name, d)
     if made is None:
-        raise NotFound(f"{name} is refused ({d.fingerprint.refusal_kind}): {d.fingerprint.refusal_reason}")
+        raise Invalid(f"{name} is refused ({d.fingerprint.refusal_kind}): {d.fingerprint.refusal_reason}")
     return made, predicted(made, engine.name, a.version or engine.newest, given)
 
 

@@ -121,6 +121,10 @@ def _fit(name: str, d: Derived, model: Model, w: Wanted) -> Fit:
         reserve=w.reserve, weight_bytes=max(held.per_stage), weights_are=held.says, at=w.at,
         states_context=f.max_context, notes=_notes(d, w, held),
     )  # fmt: skip
+    at = w.at if w.at is not None else f.max_context
+    if kept and at is not None:
+        each = ceil(max(g.of(at, w.cache) for g in rooms))
+        known = msgspec.structs.replace(known, at=at, cache_bytes_per_sequence=each)
     tight = min(rooms, key=lambda g: g.room)
     if tight.room < 0:
         why = f"the weights alone are {-tight.room / 2**30:,.2f} GiB more than a GPU has left for them"

@@ -230,11 +230,8 @@ def _batches(f: Fingerprint) -> Iterator[Line]:
     """Experts that a batch touches, and what is sent for one token."""
     if f.experts_touched_b64 is None or f.dispatch_bytes_per_token is None:
         return
-    touched = ", ".join(
-        f"{n:,.1f} by {b}" for b, n in ((8, f.experts_touched_b8), (64, f.experts_touched_b64),
-                                         (256, f.experts_touched_b256)) if n is not None
-    )  # fmt: skip
-    yield [("  batch        ", DIM), (f"experts touched a layer: {touched} tokens, even routing", "")]
+    touched = ", ".join(f"{n or 0:,.1f}" for n in (f.experts_touched_b8, f.experts_touched_b64, f.experts_touched_b256))
+    yield [("  batch        ", DIM), (f"8, 64, 256 tokens touch {touched} experts a layer, routed evenly", "")]
     yield [
         ("  network      ", DIM),
         (f"{binary(f.dispatch_bytes_per_token)} sent to experts and ", ""),

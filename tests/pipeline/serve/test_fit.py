@@ -11,6 +11,7 @@ import pytest
 
 import atlas
 from pipeline.cli import main
+from pipeline.refresh.steps import Options, gather, publish, tabulate
 from pipeline.serve.gpus import table
 from schemas import views
 
@@ -156,3 +157,58 @@ def test_experts_in_sql() -> None:
     with duckdb.connect() as con:
         con.execute(views.EXPERTS_TOUCHED)
         assert con.execute("SELECT experts_touched(8, 2, 2)").fetchone() == (3.5,)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A home with the catalogue's snapshot, without its guide."""
+    options = Options(tmp_path_factory.mktemp("home"))
+    gathered = gather(options)
+    publish(options, gathered, tabulate(gathered))
+    return str(options.home)
+
+
+def asked(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    """What a command prints as JSON."""
+    assert main([*arguments]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_models_that_fit_are_listed_largest_first(home: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every one states the context, fits beside its weights, and none is larger than the one before."""
+    found = asked(capsys, "fit", "--memory", "24GB", "--at", "128k", "--dtype", "fp8", "--weights", "fp8",
+                  "--under", "40B", "--home", home, "--json")["models"]  # fmt: skip
+    sizes = [m["params_total"] for m in found]
+    assert sizes
+    assert sizes == sorted(sizes, reverse=True)
+    assert all(m["states_context"] >= 131_072 for m in found)
+    assert all(m["weight_bytes"] + m["cache_bytes_per_sequence"] <= 24 * 10**9 for m in found)
+    assert max(sizes) < 24 * 10**9
+
+
+def test_the_cache_of_a_gpu_is_known_where_weights_do_not_fit(home: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """61 latents of 576 elements at 2 bytes stand whole on each of eight ranks: 70,272 bytes a token."""
+    found = asked(capsys, "fit", "deepseek-ai/DeepSeek-V3", "--gpu", "l4", "--tp", "8", "--at", "32k", "--home", home,
+                  "--json")["models"]  # fmt: skip
+    assert found[0]["cache_bytes_per_sequence"] == 32_768 * 70_272
+    assert found[0]["fits"] is not True
+
+
+def test_the_same_in_sql(home: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Llama-3.1-8B: 4 GiB at 32K, an eighth on eight ranks; a latent is whole; 14 sequences beside 16.06 GB in 80."""
+    query = (
+        "SELECT kv_bytes_rank('meta-llama/Llama-3.1-8B', 32768, 2, 8) AS eighth,"
+        " kv_bytes_rank('deepseek-ai/DeepSeek-V3', 32768, 2, 8) AS latent, sequences_at_most, fits"
+        " FROM fits(80e9, 32768, 1, 2, 2, 1) WHERE repo_id = 'meta-llama/Llama-3.1-8B'"
+    )
+    (row,) = asked(capsys, "sql", query, "--format", "json", "--home", home)
+    assert row == {"eighth": AT_32K // 8, "latent": 32_768 * 70_272, "sequences_at_most": 14, "fits": True}
+
+
+def test_a_name_is_found_for_an_engine(home: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Gemma 3 27B: pages of 16 x 16 heads x 256 x 2 bytes in groups of ten layers, seven groups, one padded."""
+    found = asked(capsys, "fit", "google/gemma-3-27b-it", "--engine", "vllm", "--engine-version", "0.11.0", "--input",
+                  "available_gib=109.86", "--input", "F=8192", "--at", "4096", "--home", home, "--json")  # fmt: skip
+    blocks = int(109.86 * 2**30 // (16 * 16 * 256 * 2) // 10)
+    assert found[0]["predicted"]["tokens"] == blocks // 7 * 16
+    assert found[0]["predicted"]["concurrency"] == pytest.approx(blocks / (256 + 6 * 257))
