@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import orjson
+from msgspec.structs import replace
 
 from pipeline.errors import AtlasError, Usage
 from pipeline.serve.engines import engine_of
@@ -20,7 +21,11 @@ def predicted(geometry: Geometry, engine: str, version: str | None, inputs: dict
     if not version:
         return Prediction(missing=("version",))
     try:
-        return engine_of(engine).predict(geometry, version, inputs)
+        made = engine_of(engine).predict(geometry, version, inputs)
+        if geometry.verdict == "known":
+            return made
+        said = f"the model is {geometry.verdict}: its geometry is by the nearest rules, not proven"
+        return replace(made, assumed=(*made.assumed, said))
     except Unknown as reason:
         return Prediction(missing=(str(reason),))
 

@@ -40,4 +40,5 @@ def geometry(name: str, d: Derived) -> Geometry | None:
         state_dtype=f.state_dtype,
         max_context=f.max_context,
         quant_method=f.quant_method,
+        verdict=f.verdict,
     )

@@ -44,6 +44,7 @@ class Geometry(msgspec.Struct, frozen=True, kw_only=True):
     state_dtype: str | None
     max_context: int | None
     quant_method: str | None = None
+    verdict: str = "known"
 
     def own(self) -> list[Cache]:
         """Caches of the model itself, without those of draft layers and of sources."""

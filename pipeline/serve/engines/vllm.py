@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from math import lcm
-from typing import Any, NamedTuple
-
-import msgspec
+from typing import Any
 
 from atlas.describe import DTYPE_BYTES
 from pipeline.errors import Usage
@@ -23,6 +21,7 @@ from pipeline.serve.engines.record import (
     whole,
 )
 from pipeline.serve.engines.vllm_layers import Kind, Serving, kinds
+from pipeline.serve.engines.vllm_pool import Pool, Said, request_blocks
 from pipeline.serve.engines.vllm_rules import INPUTS, RULES
 from pipeline.serve.types import kept_in
 
@@ -30,34 +29,12 @@ NEWEST = "0.33.0"
 PLAIN, LATENT = 16, 64
 
 
-class Pool(NamedTuple):
-    """How layers share memory: one entry per group with its kind and block, layers of a group, bytes of a page."""
-
-    groups: tuple[tuple[Kind, int], ...]
-    layers: int
-    page: float
-    block: int
-
-    @property
-    def block_bytes(self) -> float:
-        """Bytes that one block takes in all layers of a group."""
-        return self.page * self.layers
-
-
-class _Said(msgspec.Struct):
-    """What is taken as given, what has to be asked, and the steps, as they come up."""
-
-    assumed: list[str] = []
-    missing: list[str] = []
-    steps: list[Step] = []
-
-
 def predict(g: Geometry, version: str, inputs: Inputs) -> Prediction:
     """What vLLM of this version prints at start-up for this model.
 
     Raises `Unknown` where the rules do not cover the model.
     """
-    v, said = version_of(version), _Said()
+    v, said = version_of(version), Said()
     if v > version_of(NEWEST):
         said.assumed.append(f"version {version}: rules read up to {NEWEST}")
     serving = _serving(g, v, inputs, said)
@@ -73,7 +50,7 @@ def predict(g: Geometry, version: str, inputs: Inputs) -> Prediction:
     )  # fmt: skip
 
 
-def _serving(g: Geometry, v: tuple[int, ...], inputs: Inputs, said: _Said) -> Serving:
+def _serving(g: Geometry, v: tuple[int, ...], inputs: Inputs, said: Said) -> Serving:
     kv, ssm = str(inputs.get("kv", "auto")), inputs.get("ssm")
     wide = DTYPE_BYTES.get(g.dtype or "bfloat16", 2)
     if wide != 2 or g.dtype is None:
@@ -89,6 +66,10 @@ def _serving(g: Geometry, v: tuple[int, ...], inputs: Inputs, said: _Said) -> Se
         kept = kept_in("bf16" if kv == "auto" else kv, "kv")
     except Usage as wrong:
         raise Unknown(str(wrong)) from wrong
+    if kept.per_head or kept.name == "nvfp4":
+        said.assumed.append(f"a cache at {kept.name}: unproven by logs")
+    if any(c.kind == "index" for c in g.own()):
+        said.assumed.append("an indexer's own layer of 132 bytes a token: unproven by logs")
     if ssm is not None and ssm not in (1, 2, 4):
         raise Unknown(f"ssm is {ssm!r}, but must be 1, 2 or 4 bytes")
     speculative = whole(inputs, "speculative") if inputs.get("speculative") else 0
@@ -99,7 +80,7 @@ def _is_sparse(g: Geometry) -> bool:
     return any(c.kind == "index" for c in g.own()) and any(c.kind == "latent" for c in g.own())
 
 
-def _kinds(g: Geometry, v: tuple[int, ...], s: Serving, inputs: Inputs, said: _Said) -> Counter[Kind]:
+def _kinds(g: Geometry, v: tuple[int, ...], s: Serving, inputs: Inputs, said: Said) -> Counter[Kind]:
     found = kinds(g, s, windows=v >= (0, 9), mtp=bool(inputs.get("mtp")))
     if not found:
         raise Unknown("the model keeps no cache between steps")
@@ -116,11 +97,18 @@ def _kinds(g: Geometry, v: tuple[int, ...], s: Serving, inputs: Inputs, said: _S
     return found
 
 
-def _pool(found: Counter[Kind], g: Geometry, v: tuple[int, ...], inputs: Inputs, said: _Said) -> Pool:
+def _pool(found: Counter[Kind], g: Geometry, v: tuple[int, ...], inputs: Inputs, said: Said) -> Pool:
     latent = any(c.kind == "latent" for c in g.own())
     block = whole(inputs, "block") or (LATENT if latent else PLAIN)
     recurrent = [k for k in found if k.name == "recurrent"]
     attention = [k for k in found if k.name != "recurrent"]
+    if (whole(inputs, "cp", 1) or 1) > 1:
+        said.assumed.append("context parallelism: unproven by logs")
+    tp = whole(inputs, "tp", 1) or 1
+    if any(c.groups and c.groups % tp for c in g.own()):
+        said.assumed.append(f"groups of B and C repeated for {tp} ranks: unproven by logs")
+    if inputs.get("mode") == "all":
+        said.assumed.append("mode all: unproven by logs")
     if "block" not in inputs and latent and not recurrent:
         said.assumed.append(f"a block of {LATENT}: the attention backend chooses it for MLA")
     if recurrent and attention:
@@ -139,7 +127,7 @@ def _one_kind(found: Counter[Kind], v: tuple[int, ...], block: int) -> Pool:
 
 
 def _hybrid_block(
-    recurrent: list[Kind], attention: list[Kind], block: int, inputs: Inputs, said: _Said
+    recurrent: list[Kind], attention: list[Kind], block: int, inputs: Inputs, said: Said
 ) -> int:  # fmt: skip
     if len(recurrent) > 1 or len({k.each for k in attention}) > 1:
         raise Unknown("recurrent or attention layers of several sizes in one model are not among the rules")
@@ -155,7 +143,7 @@ def _hybrid_block(
     return made
 
 
-def _groups(found: Counter[Kind], v: tuple[int, ...], block: int, said: _Said) -> Pool:
+def _groups(found: Counter[Kind], v: tuple[int, ...], block: int, said: Said) -> Pool:
     least, most = min(found.values()), max(found.values())
     factor = 1.5 if v >= (0, 18) else 1.25 if v >= (0, 12) else 0
     size = most if most < factor * least else least
@@ -181,9 +169,9 @@ def _block(kind: Kind, own: float, page: float, block: int) -> int:
     return block * int(page // own)
 
 
-def _sizes(pool: Pool, v: tuple[int, ...], inputs: Inputs, predicted: dict[str, Any], said: _Said) -> None:
+def _sizes(pool: Pool, v: tuple[int, ...], inputs: Inputs, predicted: dict[str, Any], said: Said) -> None:
     length, cp = whole(inputs, "max_model_len"), whole(inputs, "cp", 1) or 1
-    request = None if length is None else _request(pool, v, -(-length // cp), inputs, said)
+    request = None if length is None else request_blocks(pool, v, -(-length // cp), inputs, said)
     smallest = min(b for _, b in pool.groups)
     if request is not None:
         predicted["request_gib"] = request * pool.block_bytes / GIB
@@ -219,48 +207,6 @@ def _memory(
     else:
         blocks = -(-wanted * request // length)
     predicted["available_gib"] = blocks * pool.block_bytes / GIB
-
-
-def _request(pool: Pool, v: tuple[int, ...], length: int, inputs: Inputs, said: _Said) -> int | None:
-    """Blocks of one request of this length, over all groups; None where an input is missing."""
-    taken = [_taken(kind, block, v, length, inputs, said) for kind, block in pool.groups]
-    return None if None in taken else sum(t for t in taken if t is not None)
-
-
-def _taken(
-    kind: Kind, block: int, v: tuple[int, ...], length: int, inputs: Inputs, said: _Said
-) -> int | None:  # fmt: skip
-    if kind.name == "full":
-        return -(-length // block)
-    if kind.name == "recurrent":
-        return _states(block, length, inputs, said)
-    batched = _batched(v, inputs, said)
-    if batched is None or kind.window is None:
-        return None
-    if kind.name == "chunked":
-        said.assumed.append("chunked windows: unproven by logs")
-        return -(-min(kind.window + batched, length) // block)
-    return -(-min(kind.window - 1 + batched, length) // block) + 1
-
-
-def _states(block: int, length: int, inputs: Inputs, said: _Said) -> int | None:
-    mode, ahead = inputs.get("mode"), int(inputs.get("speculative", 0))
-    if mode is None:
-        said.missing.append("mode")
-        return None
-    if mode not in ("none", "align", "all"):
-        raise Unknown(f"mode is {mode!r}, but must be none, align or all")
-    return {"none": 1, "align": 2, "all": -(-length // block)}[mode] + ahead
-
-
-def _batched(v: tuple[int, ...], inputs: Inputs, said: _Said) -> int | None:
-    """Tokens that may be in flight beside a window."""
-    wanted = ["F"] if v < (0, 26) else ["F", "batches"]
-    absent = [name for name in wanted if name not in inputs]
-    said.missing += absent
-    if absent:
-        return None
-    return (whole(inputs, "F") or 1) * (whole(inputs, "batches") or 1 if v >= (0, 26) else 1)
 
 
 ENGINE = Engine("vllm", RULES, INPUTS, predict, NEWEST)
