@@ -1,7 +1,7 @@
 """Change one key of a published config at a time, and ask the library's own class what it makes of it.
 
-Run by a Python that has torch and transformers (never by the product): `library_mutants.py CONFIGS COUNT`, where CONFIGS
-is a folder of config.json files. One JSON line per mutant: file, path of the key, value (`ABSENT` takes the key away),
+Run by a Python that has torch and transformers (never by the product): `library_mutants.py CONFIGS COUNT`, where
+CONFIGS is a folder of config.json files. One JSON line per mutant: file, path of the key, value (`ABSENT` takes the key away),
 and the change of the number of weights, or "error". The same seed gives the same mutants, so that a run can go on.
 """
 
@@ -106,7 +106,7 @@ def answer(data: dict[str, Any], base: int, path: Path_, value: Any) -> int | st
 def main(folder: str, count: int) -> None:
     """Print the mutants and their answers."""
     warnings.filterwarnings("ignore")
-    rng, known, bases = random.Random(SEED), configs(Path(folder)), dict[str, int]()  # noqa: S311 - no secret
+    rng, known, bases = random.Random(SEED), configs(Path(folder)), dict[str, int]()
     names = sorted(known)
     for _ in range(count):
         name = rng.choice(names)
