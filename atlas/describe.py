@@ -112,10 +112,7 @@ def _growth(model: Model, max_context: int | None) -> float | None:
 
 
 def _stored_bytes(bare: Fingerprint, dtype: str | None, quant: str | None) -> int | None:
-    """What the weights weigh at the stated dtype.
-
-    None where it is not stated, or a quantization stores some otherwise.
-    """
+    """What the weights weigh at the stated dtype; None where none is stated or a quantization stores some otherwise."""
     width = DTYPE_BYTES.get(dtype or "")
     return width * bare.params_total if width and bare.params_total and quant is None else None
 

@@ -1,7 +1,8 @@
 """Rows read when they are first asked for: one TOML file per model_type.
 
 `extends` names the family a row starts from; tables are merged key by key, `mixers` and `ffns` are replaced, and
-`unset` takes away what the parent says (`"defaults.sliding_window"`, or a whole table).
+`unset` takes away what the parent says (`"defaults.sliding_window"`, or a whole table). A row is checked whole when it
+is loaded (`whole`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import msgspec
 
 from atlas.families.rules import Correction, Family, Mtp, Spec, Wrapped
+from atlas.families.whole import EVIDENCE, check
 from atlas.numbers.fingerprint import Evidence
 from atlas.refusal import Refused, shown
 from schemas.vocabulary import Origin, RefusalKind
@@ -46,43 +48,50 @@ def row(model_type: str) -> dict[str, Any]:
     return tomllib.loads(files(ROWS).joinpath(f"{model_type}.toml").read_text("utf-8"))
 
 
-_OWN = ("references", "expect", "correct", "class_names")
-"""Never inherited: evidence belongs to the row it stands in."""
+def lineage(model_type: str) -> tuple[str, ...]:
+    """The rows that a row is made of, the one that extends nothing first."""
+    parent = row(model_type).get("extends")
+    above = lineage(parent) if parent in available() else ()
+    return (*above, model_type)
 
 
-def merged(model_type: str) -> dict[str, Any]:
-    """The row with what it extends, as plain tables; the classes are its own alone."""
+@cache
+def merged(model_type: str) -> Mapping[str, Any]:
+    """The row over what it extends, checked whole; raises `Miswritten`."""
     own = row(model_type)
+    parent = own.get("extends")
+    inherited: Mapping[str, Any] = merged(parent) if parent in available() else {}
+    base = {k: v for k, v in inherited.items() if k not in EVIDENCE}
+    check(model_type, own, base, available())
     heads = own.get("classes", {})
-    own["class_names"] = [*own.get("class_names", ()), *(k for k, v in heads.items() if v != "unknown")]
-    parent = own.pop("extends", None)
-    if parent is None:
-        return own
-    return over({k: v for k, v in merged(parent).items() if k not in _OWN}, own)
+    classes = [*own.get("class_names", ()), *(k for k, v in heads.items() if v != "unknown")]
+    return over(base, {k: v for k, v in own.items() if k != "extends"} | {"class_names": classes})
 
 
-def over(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+def over(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """What `own` says over what `base` says."""
-    merged, own = dict(base), dict(own)
+    made, own = dict(base), dict(own)
     for name in own.pop("unset", ()):
         table, _, key = name.partition(".")
-        merged[table] = {k: v for k, v in merged.get(table, {}).items() if key and k != key}
+        made[table] = {k: v for k, v in made.get(table, {}).items() if key and k != key}
     for key, value in own.items():
         if key == "encoder":
-            merged[key] = over(merged.get(key, {}), {**value, "unset": ()}) | {"unset": value.get("unset", ())}
+            # What is unset there is taken from the decoder's part of the row, when both are laid over each other.
+            inner = over({k: v for k, v in made.get(key, {}).items() if k != "unset"}, {**value, "unset": ()})
+            made[key] = inner | {k: v for k, v in value.items() if k == "unset"}
         elif isinstance(value, dict) and key not in ("mixers", "ffns"):
-            merged[key] = {**merged.get(key, {}), **value}
+            made[key] = {**made.get(key, {}), **value}
         else:
-            merged[key] = value
-    return merged
+            made[key] = value
+    return made
 
 
-def made(model_type: str, row: dict[str, Any]) -> Family:
+def made(model_type: str, written: Mapping[str, Any]) -> Family:
     """The rules that a merged row is."""
-    encoder = row.get("encoder")
-    row = {k: v for k, v in row.items() if k != "encoder"}
+    encoder = written.get("encoder")
+    row = {k: v for k, v in written.items() if k != "encoder"}
     if encoder is not None:
-        row["encoder"] = made(model_type, over({**row}, encoder))
+        row["encoder"] = made(model_type, over(row, encoder))
     for kind in ("mixers", "ffns"):
         row[kind] = {word: _specs(value) for word, value in row.get(kind, {}).items()}
     row["correct"] = tuple(msgspec.convert(each, Correction) for each in row.get("correct", ()))
@@ -103,9 +112,6 @@ def made(model_type: str, row: dict[str, Any]) -> Family:
     row["unstated"] = _unstated(model_type, row)
     open_to_change = row["keys"].keys() | row.get("defaults", {}).keys()
     row["settled"] = {k: row["unstated"][k] for k in row.get("facts", {}) if k not in open_to_change}
-    unknown = row.keys() - set(Family.__struct_fields__)
-    if unknown:
-        raise ValueError(f"families/{model_type}.toml: no such key: {', '.join(sorted(unknown))}")
     return Family(**row)
 
 

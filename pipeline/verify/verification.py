@@ -1,7 +1,4 @@
-"""What `atlas verify` does.
-
-A checkpoint's headers against its own config, as a report, an object, and rows of `checks`.
-"""
+"""What `atlas verify` does: headers held against their own config, as a report, an object, and rows of `checks`."""
 
 from __future__ import annotations
 
@@ -128,10 +125,7 @@ def _by_bytes(found: Verified, model: Model, headers: Headers) -> Verified:
 
 
 def _rotary(model: Model, headers: Headers) -> int | None:
-    """Elements of the rotary frequencies that old checkpoints keep, half the rotated width each.
-
-    None where other buffers are kept.
-    """
+    """Elements of the rotary frequencies that old checkpoints keep, half the rotated width each; None for others."""
     from atlas.numbers.shape import shape_of
 
     widths = {m.rotary_dim for m, _ in shape_of(model).mixers if m.rotary_dim is not None}
