@@ -40,7 +40,7 @@ def family(model_type: str) -> Family:
     """The row of a model_type; raises `Refused` (unknown_family)."""
     if model_type not in available():
         raise Refused(RefusalKind.UNKNOWN_FAMILY, f"no rules for model_type {shown(model_type)}")
-    return made(model_type, merged(model_type))
+    return made(model_type, {**merged(model_type), "class_names": class_names(model_type)})
 
 
 def row(model_type: str) -> dict[str, Any]:
@@ -63,9 +63,13 @@ def merged(model_type: str) -> Mapping[str, Any]:
     inherited: Mapping[str, Any] = merged(parent) if parent in available() else {}
     base = {k: v for k, v in inherited.items() if k not in EVIDENCE}
     check(model_type, own, base, available())
-    heads = own.get("classes", {})
-    classes = [*own.get("class_names", ()), *(k for k, v in heads.items() if v != "unknown")]
-    return over(base, {k: v for k, v in own.items() if k != "extends"} | {"class_names": classes})
+    return over(base, {k: v for k, v in own.items() if k != "extends"})
+
+
+def class_names(model_type: str) -> tuple[str, ...]:
+    """The classes that a row itself names, those whose heads it tells among them; none of its parent's."""
+    own = row(model_type)
+    return (*own.get("class_names", ()), *(k for k, v in own.get("classes", {}).items() if v != "unknown"))
 
 
 def over(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -140,16 +144,10 @@ def with_defaults(rules: Family, table: Mapping[str, Any]) -> Family:
 
 @cache
 def owners(cls: str) -> tuple[str, ...]:
-    """The families that a class may belong to: those that list it, or the one of them that it is named after."""
+    """The families whose own list has this class, wrappers among them; a row that only follows another has none."""
     texts = {f.name[:-5]: f.read_text("utf-8") for f in files(ROWS).iterdir() if f.name.endswith(".toml")}
     holding = (m for m, text in texts.items() if known(m) and f'"{cls}"' in text)
-    found = tuple(sorted(m for m in holding if cls in family(m).class_names))
-    after = tuple(m for m in found if _plain(cls).startswith(_plain(m)))
-    return after if len(after) == 1 else found
-
-
-def _plain(name: str) -> str:
-    return name.replace("_", "").replace("-", "").lower()
+    return tuple(sorted(m for m in holding if cls in family(m).class_names))
 
 
 def _unstated(model_type: str, row: dict[str, Any]) -> dict[str, Evidence]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from atlas.families.loader import made, merged, over, row
+from atlas.families.loader import class_names, made, merged, over, row
 from atlas.families.rules import Family
 from atlas.parse import Raw
 
@@ -48,5 +48,5 @@ def _overlaid(model_type: str, name: str) -> Family:
     own = {k: v for k, v in table.items() if k not in _HEAD}
     own["reads"] = [*base.get("reads", ()), *table.get("reads", ())]
     own["irrelevant"] = [*base.get("irrelevant", ()), *table.get("irrelevant", ())]
-    own["class_names"] = [*base.get("class_names", ()), *table.get("for_classes", ())]
+    own["class_names"] = [*class_names(model_type), *table.get("for_classes", ())]
     return made(model_type, over(base, own))

@@ -31,7 +31,7 @@ BEYOND: dict[str, str] = {
     "head_dim": "the library refuses odd widths, which its rotary tables cannot split",
     "qk_rope_head_dim": "the library fails in forward tables made for the width it was built with",
     "vocab_size": "the library refuses a vocabulary that does not hold the padding token",
-    "hidden_size": "the library refuses a width that is no multiple of the heads, used or not",
+    "hidden_size": "the library refuses a width that is no multiple of the heads, although it uses no quotient",
 }
 """Keys whose odd values the library refuses for reasons that are none of the shape."""
 
