@@ -49,7 +49,8 @@ def chosen(data: Raw) -> tuple[Family, str | None]:
     if stated is not None and known(stated):
         return family(stated), None
     cls = classes.named(data)
-    found = owners(cls) if cls is not None and not classes.remote(data) else ()
+    own_code = stated is not None and bool(classes.remote(data))  # a model_type of its own, and code of its own
+    found = owners(cls) if cls is not None and not own_code else ()
     if len(found) == 1:
         how = "no model_type is stated" if stated is None else f"model_type {shown(stated)} has no rules"
         return family(found[0]), f"{how}: the class {shown(cls)} belongs to {found[0]} alone"

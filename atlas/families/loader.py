@@ -144,10 +144,16 @@ def with_defaults(rules: Family, table: Mapping[str, Any]) -> Family:
 
 @cache
 def owners(cls: str) -> tuple[str, ...]:
-    """The families whose own list has this class, wrappers among them; a row that only follows another has none."""
+    """The families that a class may belong to: those that list it, or the one of them that it is named after."""
     texts = {f.name[:-5]: f.read_text("utf-8") for f in files(ROWS).iterdir() if f.name.endswith(".toml")}
     holding = (m for m, text in texts.items() if known(m) and f'"{cls}"' in text)
-    return tuple(sorted(m for m in holding if cls in family(m).class_names))
+    found = tuple(sorted(m for m in holding if cls in family(m).class_names))
+    after = tuple(m for m in found if _plain(cls).startswith(_plain(m)))
+    return after if len(after) == 1 else found
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
 
 
 def _unstated(model_type: str, row: dict[str, Any]) -> dict[str, Evidence]:
