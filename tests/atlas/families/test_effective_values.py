@@ -234,3 +234,18 @@ def test_a_convolution_s_bias_that_no_switch_takes_away() -> None:
     """modeling_zamba2.py, Zamba2MambaMixer: conv1d has bias=True, use_conv_bias is kept and not asked."""
     on, off = row("zamba2", use_conv_bias=True), row("zamba2", use_conv_bias=False)
     assert on.params_recurrent == off.params_recurrent
+
+
+def test_a_stated_list_goes_before_alternating_windows() -> None:
+    """configuration_qwen2_moe.py, __post_init__: layer_types where stated, else every even layer below the bound."""
+    stated: dict[str, Any] = {"use_sliding_window": True, "sliding_window": 64, "num_hidden_layers": 4}
+    assert row("qwen2_moe", max_window_layers=3, **stated).layer_mix == {"sliding_attention": 2, "full_attention": 2}
+    words = ["full_attention"] * 3 + ["sliding_attention"]
+    found = row("qwen2_moe", max_window_layers=3, layer_types=words, **stated)
+    assert found.layer_mix == {"full_attention": 3, "sliding_attention": 1}
+
+
+def test_the_width_of_a_head_has_a_second_name_in_nemotron_h() -> None:
+    """The row reads attention_head_dim where head_dim, the name in transformers 5.24, is not stated."""
+    assert row("nemotron_h", attention_head_dim=64).head_dim == 64
+    assert row("nemotron_h", head_dim=64).head_dim == 64
