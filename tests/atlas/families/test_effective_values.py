@@ -249,3 +249,17 @@ def test_the_width_of_a_head_has_a_second_name_in_nemotron_h() -> None:
     """The row reads attention_head_dim where head_dim, the name in transformers 5.24, is not stated."""
     assert row("nemotron_h", attention_head_dim=64).head_dim == 64
     assert row("nemotron_h", head_dim=64).head_dim == 64
+
+
+def test_a_decoder_alone_reads_past_the_encoder_s_keys() -> None:
+    """BartForCausalLM builds no encoder: what its file states of one is nothing that nobody understood."""
+    stated: dict[str, Any] = {"encoder_layers": 6, "encoder_ffn_dim": 512, "encoder_attention_heads": 8}
+    found = derive({"model_type": "bart", "architectures": ["BartForCausalLM"], **stated})
+    assert found.unread == ()
+    assert found.fingerprint.verdict == "known"
+
+
+def test_letters_decide_the_depth_and_a_depth_alone_does_not() -> None:
+    """configuration_nemotron_h.py: the pattern gives the layers; without one the class has four and no other depth."""
+    assert row("nemotron_h", hybrid_override_pattern="M*-", num_hidden_layers=52).n_layers == 3
+    assert "no pattern says" in refusal("nemotron_h", num_hidden_layers=52)
