@@ -11,6 +11,7 @@ import pytest
 
 from atlas.interpret import derive
 from atlas.numbers.fingerprint import Fingerprint
+from atlas.numbers.tabulate import layers_expanded
 
 
 def row(model_type: str, **stated: Any) -> Fingerprint:
@@ -263,3 +264,18 @@ def test_letters_decide_the_depth_and_a_depth_alone_does_not() -> None:
     """configuration_nemotron_h.py: the pattern gives the layers; without one the class has four and no other depth."""
     assert row("nemotron_h", hybrid_override_pattern="M*-", num_hidden_layers=52).n_layers == 3
     assert "no pattern says" in refusal("nemotron_h", num_hidden_layers=52)
+
+
+def test_leading_dense_layers_have_a_window_pattern_of_their_own() -> None:
+    """modeling_cohere2_moe.py: of each pattern the last is full; full leading layers rotate only where theirs is 1."""
+
+    def kinds(prefix: int) -> list[tuple[str, str | None]]:
+        stated: dict[str, Any] = {"first_k_dense_replace": 2, "prefix_dense_intermediate_size": 256}
+        stated |= {"prefix_dense_sliding_window_pattern": prefix, "sliding_window_pattern": 4, "num_hidden_layers": 6}
+        model = derive({"model_type": "cohere2_moe", **stated}).model
+        assert model is not None
+        return [(layer.mixer, layer.position) for layer in layers_expanded(model)]
+
+    window, full = ("sliding_attention", "rope"), ("full_attention", "nope")
+    assert kinds(1) == [("full_attention", "rope")] * 2 + [window] * 3 + [full]
+    assert kinds(2) == [window, full] + [window] * 3 + [full]
