@@ -9,7 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.numbers.structure import CACHE_WIDTH, Layer, Mixing, Model, Part, State
+from atlas.numbers.entries import CACHE_WIDTH, State
+from atlas.numbers.structure import Layer, Mixing, Model, Part
 from schemas.vocabulary import Mixer
 
 

@@ -12,9 +12,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from atlas.numbers.caches import Cache, caches
+from atlas.numbers.entries import CACHE_WIDTH
 from atlas.numbers.ranks import Split, Undescribed, cache_on_rank, heads_on_rank, stages
 from atlas.numbers.shape import infos
-from atlas.numbers.structure import CACHE_WIDTH, Feeding, Mixing, Model
+from atlas.numbers.structure import Feeding, Mixing, Model
 from schemas.vocabulary import Component
 
 DEGREES = (2, 4, 8, 16)

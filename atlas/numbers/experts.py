@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from math import ceil
 
-from atlas.numbers.structure import CACHE_WIDTH, Model, Tensor
+from atlas.numbers.entries import CACHE_WIDTH
+from atlas.numbers.structure import Model, Tensor
 from schemas.vocabulary import APART, Component, Role
 
 BATCHES = (8, 64, 256)
