@@ -67,6 +67,18 @@ def caches(model: Model) -> tuple[Cache, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=4096)
+def counted_caches(model: Model) -> tuple[tuple[Cache, int], ...]:
+    """Every distinct cache with how many layers keep one like it; owners are not told apart."""
+    found: dict[Cache, int] = {}
+    for run in model.runs:
+        for each in run.layers if run.stack != "encoder" else ():
+            for c in layer_caches(each):
+                placed = c._replace(stack=run.stack)
+                found[placed] = found.get(placed, 0) + run.repeats
+    return tuple(found.items())
+
+
 @lru_cache(maxsize=16384)
 def layer_caches(each: Layer) -> tuple[Cache, ...]:
     """The caches of one layer."""
