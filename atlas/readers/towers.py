@@ -120,6 +120,8 @@ def _towers(c: Config, data: Raw, row: TowerRow) -> Iterator[Tower]:
 
 def _scope(held: Held, wrapper: Scope, data: Raw, beside: dict[str, Any]) -> Scope | None:
     """The scope that a tower's sizes are read in; None where the wrapper has no such tower."""
+    if not evaluate(held.when, wrapper):
+        return None
     if not held.config:
         return wrapper
     raw = _at(data, held.config)
