@@ -88,6 +88,26 @@ def test_a_wrapper_without_rows_for_its_towers_says_so() -> None:
     assert derive(TEXT).fingerprint.params_towers == 0
 
 
+def test_glm_4v_and_hunyuan_ocr_are_counted_by_hand(shared: Path) -> None:
+    """GLM-4V-9B: 63 layers of width 1,792, and a gated projector over merged patches. HunyuanOCR: its published total.
+
+    GLM's layer is 4 x 1,792 + 3 x 1,792 x 1,793 + 1,792 x 1,793 + 2 x 1,792 x 15,360 + 15,360 + 1,792 = 67,926,784.
+    The Hub's 1,119,925,744 of HunyuanOCR are its language model, 539,010,048, its table again, 120,818 x 1,024, and
+    457,198,064 of the encoder.
+    """
+    glm = derive((shared / "hub" / "configs" / "THUDM--glm-4v-9b.json").read_bytes()).fingerprint
+    ends = 1_792 * 589 + 1_792 + 6_401 * 1_792 + 4 * 1_792 * 4_096 + 4_096
+    assert glm.params_towers == 63 * 67_926_784 + ends + 4_096 * 4_096 + 3 * 4_096 * 13_696 + 4 * 4_096
+    text = {
+        "model_type": "hunyuan_vl_text", "hidden_size": 1_024, "intermediate_size": 3_584, "num_hidden_layers": 24,
+        "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 120_818,
+        "tie_word_embeddings": True,
+    }  # fmt: skip
+    ocr = {"model_type": "hunyuan_vl", "architectures": ["HunYuanVLForConditionalGeneration"], "text_config": text}
+    found = derive(ocr | {"vision_config": {"model_type": "hunyuan_vl", "text_hidden_size": 1_024}}).fingerprint
+    assert (found.params_total or 0) + (found.params_towers or 0) + 120_818 * 1_024 == 1_119_925_744
+
+
 @pytest.mark.parametrize("name", sorted(available()))
 def test_every_row_reads_and_cites(name: str) -> None:
     """A row parses, cites what it was read from, and names only rows that exist."""
