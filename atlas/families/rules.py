@@ -52,6 +52,7 @@ class Mtp(msgspec.Struct, frozen=True):
     own_head: bool = False  # a head of its own, but no embedding
     most: int = 1  # layers that a published total confirms
     streams: bool = False  # a head of hyper-connections of its own
+    context: int | None = None  # the stated context for which published totals confirm it, where a family differs
 
 
 class Correction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

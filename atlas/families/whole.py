@@ -29,7 +29,7 @@ PLAIN = ("extends", "mtp_unstated")
 EVIDENCE = ("references", "expect", "correct", "class_names")
 """What belongs to the row it stands in, and is never inherited."""
 OF_TEXT = ("key", "family", "flat", "unnamed", "only", "lifts")
-OF_MTP = ("layers", "style", "copies", "own_head", "most", "streams")
+OF_MTP = ("layers", "style", "copies", "own_head", "most", "streams", "context")
 OF_SPEC = ("part", "fields", "norms")
 
 

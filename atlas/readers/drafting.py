@@ -44,4 +44,7 @@ def stated(c: Config) -> int | None:
 def known(c: Config) -> bool:
     """Whether their weights are known: none, or as many as a published total confirms."""
     n, rule = stated(c), c.rules.mtp
-    return n == 0 or (n is not None and rule is not None and n <= rule.most and c.opt("mtp_pattern") in PATTERNS)
+    if n == 0 or n is None or rule is None:
+        return n == 0
+    confirmed = rule.context in (None, c.opt("max_position_embeddings"))
+    return confirmed and n <= rule.most and c.opt("mtp_pattern") in PATTERNS
