@@ -28,6 +28,8 @@ ELSEWHERE = {
     ("switch_transformers", "feed_forward_proj"), ("deepseek_v4", "num_hash_layers"),
     ("hunyuan_v1_dense", "ffn_bias"), ("hunyuan_v1_moe", "ffn_bias"),
     *((f"inkling{x}_text", f) for x in ("", "2", "2_loop") for f in ("qkv_bias", "o_bias")),
+    # a key of the wrapper's class
+    ("diffusion_gemma_text", "canvas_length"),
     # nothing is rotated: no answer is asked for
     ("kimi_linear", "rope_theta"), ("glm5_next_text", "rope_theta"),
     # the base where a stated table names none; the table that the class writes has another

@@ -283,10 +283,13 @@ def test_latent_attention_is_not_assumed_of_a_model_type() -> None:
     assert (found.attention_kind, found.head_dim, found.kv_bytes_per_token) == ("mha", 128, 12 * 2 * 1280 * 2)
 
 
-def test_an_earlier_line_under_the_same_name_is_refused() -> None:
-    """Ling 2.5 states bailing_hybrid too, but its linear attention is another: no numbers rather than wrong ones."""
+def test_an_earlier_line_under_the_same_name_is_told_apart_by_its_class() -> None:
+    """Ling 2.5 states bailing_hybrid too, but its linear attention is another: its class leads to rules of its own.
+
+    A bare file of that class states no widths, and there are no class defaults to take: refused, for want of a key.
+    """
     found = derive({"model_type": "bailing_hybrid", "architectures": ["BailingMoeV2_5ForCausalLM"]}).fingerprint
-    assert (found.verdict, found.refusal_kind) == ("refused", "not_derivable")
+    assert (found.verdict, found.refusal_kind) == ("refused", "missing_key")
 
 
 def test_rounds_of_a_loop_keep_a_cache_each() -> None:
