@@ -46,6 +46,7 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
         tie_word_embeddings=bool(c.top("tie_word_embeddings")),
         dtype=dtype,
         quant_method=quant,
+        state_dtype=_state_dtype(c),
         has_towers=has_towers,
         params_towers=towers.elements,
         params_buffers=component(model_ledger(model), Component.BUFFERS) + towers.buffers,
@@ -90,6 +91,12 @@ def _storage(c: Config) -> tuple[str | None, str | None]:
         stated = mapping("quantization_config", quant).get("quant_method")
         method = stated[:40] if isinstance(stated, str) else "unnamed"
     return dtype.removeprefix("torch.")[:40] if isinstance(dtype, str) else None, method
+
+
+def _state_dtype(c: Config) -> str | None:
+    """The type the config states for recurrent states: Qwen's key, or Nemotron-H's."""
+    stated = _first(c, ("mamba_ssm_dtype", "mamba_ssm_cache_dtype"))
+    return stated.removeprefix("torch.")[:40] if isinstance(stated, str) else None
 
 
 def _first(c: Config, keys: tuple[str, ...]) -> Any:
