@@ -27,7 +27,7 @@ RULES: tuple[Rule, ...] = (
     Rule("group factor", "Groups are as large as the commonest kind has layers, below 1.25 (0.12) or 1.5 (0.18) times.",
          _UTILS, "0.12.0, 0.18.0", "unproven"),
     Rule("windows before 0.9", "Up to 0.8.5 windowed layers are kept as full ones.", _UTILS, "0.8.5", "logs"),
-    Rule("windows held", "A layer keeps the window that its class gives it; else the config's, where all have it.",
+    Rule("windows held", "A layer keeps the window of its class; else the config's, where all layers have it.",
          "vllm/engine/arg_utils.py, vllm/model_executor/layers/attention/attention.py", "0.24.0, 0.33.0", "logs"),
     Rule("smaller pages", "A kind with a smaller page gets a larger block, so that all pages are equal.",
          _UTILS, "0.24.0", "logs"),
