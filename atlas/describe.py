@@ -9,15 +9,20 @@ import msgspec
 
 from atlas.derived import Derived
 from atlas.numbers.design import design_columns, design_features
-from atlas.numbers.fingerprint import Fingerprint
+from atlas.numbers.fingerprint import Evidence, Fingerprint
 from atlas.numbers.measure import component, growth_bytes_per_token, model_ledger
 from atlas.numbers.structure import Model
 from atlas.parse import Raw
 from atlas.readers import drafting
+from atlas.readers.towers import Towers, read_towers
+from atlas.reading.answers import DERIVED
+from atlas.reading.classes import said
 from atlas.reading.config import Config
+from atlas.reading.doubts import doubts, of_weights_alone, sentence
+from atlas.reading.kind import kind_of
 from atlas.reading.rotary import Rotary, read_rotary
 from atlas.reading.values import mapping
-from schemas.vocabulary import Check, Component, Verdict
+from schemas.vocabulary import Check, Component, Origin, Verdict
 
 DTYPE_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 
@@ -26,24 +31,46 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
     """The finished row with its evidence; raises `Refused` where a total is beyond what can be stored."""
     bare, rotary = design_row(model), read_rotary(c)
     dtype, quant = _storage(c)
+    has_towers = bool(c.rules.outer.get("has_towers")) or bool(c.opt("has_towers"))
+    towers = read_towers(c, data) if has_towers else Towers()
+    if has_towers:
+        c.note("params_towers", towers.elements, Origin.DERIVED.value, towers.reason or towers.words)
     row = msgspec.structs.replace(
         bare,
         repo_id=name,
-        model_type=data["model_type"],
+        model_type=said(data, c.rules),
         architecture_class=cls,
+        kind=kind_of(c, model, has_cache=bare.kv_bytes_per_token is not None).value,
         d_model=c.count("hidden_size"),
         vocab_size=c.count("vocab_size"),
         tie_word_embeddings=bool(c.top("tie_word_embeddings")),
         dtype=dtype,
         quant_method=quant,
-        has_towers=bool(c.rules.outer.get("has_towers")) or bool(c.opt("has_towers")),
+        state_dtype=_state_dtype(c),
+        has_towers=has_towers,
+        params_towers=towers.elements,
+        params_buffers=component(model_ledger(model), Component.BUFFERS) + towers.buffers,
         n_mtp_layers=drafting.stated(c),
         params_mtp=component(model_ledger(model), Component.MTP) if drafting.known(c) else None,
         weight_bytes_checkpoint=_stored_bytes(bare, dtype, quant),
         **_context(rotary, bare),
         growth_bytes_per_token=_growth(model, rotary.max_context),
     )
-    return Derived(row, model, c.evidence(), c.unread(), (*design_features(model), *_own_features(row)))
+    unread = c.unread()
+    found = Derived(row, model, c.evidence(), unread, (*design_features(model), *_own_features(row)), towers.towers, c)
+    return doubted(found, c, doubts(c, unread))
+
+
+def doubted(found: Derived, c: Config, keys: tuple[str, ...]) -> Derived:
+    """The same with verdict `assumed` and the reason in a sentence, where there are keys that nobody can answer for."""
+    if not keys:
+        return found
+    why = sentence(c.rules.model_type, keys)
+    note = Evidence("verdict", Verdict.ASSUMED.value, DERIVED, why)
+    row = msgspec.structs.replace(found.fingerprint, verdict=Verdict.ASSUMED.value, doubt=why)
+    return msgspec.structs.replace(
+        found, fingerprint=row, evidence=(note, *found.evidence), proved_by_total=of_weights_alone(c, keys)
+    )
 
 
 @lru_cache(maxsize=16384)
@@ -64,6 +91,12 @@ def _storage(c: Config) -> tuple[str | None, str | None]:
         stated = mapping("quantization_config", quant).get("quant_method")
         method = stated[:40] if isinstance(stated, str) else "unnamed"
     return dtype.removeprefix("torch.")[:40] if isinstance(dtype, str) else None, method
+
+
+def _state_dtype(c: Config) -> str | None:
+    """The type the config states for recurrent states: Qwen's key, or Nemotron-H's."""
+    stated = _first(c, ("mamba_ssm_dtype", "mamba_ssm_cache_dtype"))
+    return stated.removeprefix("torch.")[:40] if isinstance(stated, str) else None
 
 
 def _first(c: Config, keys: tuple[str, ...]) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from schemas.fields import SUMMED
+from schemas.fields import OF_CONFIGS, SUMMED
 from schemas.registry import CONTENT, TABLES
 from schemas.vocabulary import APART, Component, Origin, Outcome, Role, StateKind
 
@@ -93,6 +93,7 @@ _REFERENCES = (
     ("states", "design_id", "designs"),
     ("refusals", "config_id", "configs"),
     ("features", "config_id", "configs"),
+    ("constants", "config_id", "configs"),
     ("reported", "repo_id", "models"),
     ("checks", "repo_id", "models"),
     ("disagreements", "repo_id", "models"),
@@ -119,7 +120,7 @@ def _identity() -> Iterator[Rule]:
         "configs",
         "a config is refused with a reason or has a design, never both and never neither",
         "SELECT config_id FROM configs LEFT JOIN refusals USING (config_id)"
-        " WHERE (verdict = 'refused') = (design_id IS NOT NULL) OR (verdict = 'refused') = (kind IS NULL)",
+        " WHERE (verdict = 'refused') = (design_id IS NOT NULL) OR (verdict = 'refused') = (refusals.kind IS NULL)",
     )
     yield Rule(
         "configs",
@@ -144,7 +145,7 @@ def _listed(words: type[Origin | Component]) -> str:
     return ", ".join(f"'{w}'" for w in words)
 
 
-_APART_COLUMNS = {f"params_{c}" for c in APART}
+_APART_COLUMNS = {f"params_{c}" for c in APART if c not in OF_CONFIGS}
 _NOT_DERIVED = " AND (d.{column} IS NOT NULL OR f.folded > 0)"
 """Weights beside the language model may be unknown: null, and then no row of `parameters` either."""
 
@@ -160,7 +161,11 @@ _SUMS: dict[str, str] = {
     "params_active_compute": (
         f"sum(repeats * {_USED}) FILTER (component NOT IN ({_APART}) AND role = '{Role.MATMUL}')"
     ),
-    **{f"params_{c}": f"sum(repeats * stored * elements) FILTER (component = '{c}')" for c in Component},
+    **{
+        f"params_{c}": f"sum(repeats * stored * elements) FILTER (component = '{c}')"
+        for c in Component
+        if c not in OF_CONFIGS
+    },
 }
 
 

@@ -231,6 +231,8 @@ STATES = Table(
         count("v_elements", "Values among them; 0 where keys and values are one. Null elsewhere.", "elements"),
         count("channels", "Channels of a convolution's columns; null elsewhere.", "channels"),
         count("kernel", "Tokens that convolution spans; null elsewhere.", "tokens"),
+        count("n_heads", "KV heads or recurrent heads it divides into; null where it does not.", "heads"),
+        count("groups", "Groups of B and C among the channels, whole on every rank; null elsewhere.", "groups"),
         _must(count("stride", "Tokens per entry; 0 where the state has a fixed size.", "tokens")),
         count("window", "Tokens held at most; null where there is no bound.", "tokens"),
         Field(
@@ -251,6 +253,23 @@ REFUSALS = Table(
         _CONFIG_ID,
         word("kind", "Why, as a word.", RefusalKind, nullable=False),
         word("reason", "Why, as a sentence.", nullable=False),
+    ),
+)
+
+CONSTANTS = Table(
+    "constants",
+    "One row per config and constant: what changes the computation and not the shape, outside the design_id.",
+    ("config_id", "field"),
+    (
+        _CONFIG_ID,
+        word(
+            "field",
+            "norm_epsilon, rotary_pairing, a softcap, a scale, routing, a token id, ...",
+            nullable=False,
+        ),
+        word("value", "The value as JSON.", nullable=False),
+        word("origin", "Whether a key states it or the class takes it.", Origin, nullable=False),
+        word("source", "The key, or the class.", nullable=False),
     ),
 )
 
@@ -337,7 +356,7 @@ SNAPSHOT = Table(
 
 CONTENT: tuple[Table, ...] = (
     MODELS, CONFIGS, DESIGNS, LAYERS, PARAMETERS, STATES,
-    REFUSALS, FEATURES, REPORTED, CHECKS, DISAGREEMENTS, MEASUREMENTS,
+    CONSTANTS, REFUSALS, FEATURES, REPORTED, CHECKS, DISAGREEMENTS, MEASUREMENTS,
 )  # fmt: skip
 """What a snapshot says; two snapshots with equal digests of these are equal."""
 

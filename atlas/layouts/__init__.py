@@ -7,6 +7,7 @@ from collections.abc import Callable
 from atlas.layouts import (
     bailing,
     blocks,
+    borrowed,
     by_layer,
     common,
     compressed,
@@ -40,14 +41,25 @@ def one_part(c: Config, mixers: Words) -> Kinds:
 
 MIXER_LAYOUTS: dict[str, Layout] = {
     "same": common.same,
+    "layer_types": common.layer_types,
     "window_everywhere": windows.window_everywhere,
     "window_gated": windows.window_gated,
     "window_switched": windows.window_switched,
+    "window_from": windows.window_from,
+    "listed_or_full": windows.listed_or_full,
+    "dense_every": windows.dense_every,
+    "window_period": windows.window_period,
+    "value_experts": windows.value_experts,
+    "attention_listed": windows.attention_listed,
+    "ngram_layers": windows.ngram_layers,
     "every_nth_full": windows.every_nth_full,
     "llama4": windows.llama4,
     "every_nth_linear": hybrids.every_nth_linear,
     "pattern_letters": hybrids.pattern_letters,
     "blocks": blocks.mixers,
+    "blocks_listed": blocks.heads_listed,
+    "block_kinds": blocks.kinds_listed,
+    "one_layer": common.one_layer,
     "granite_hybrid": mixed.granite_hybrid,
     "attention_at": mixed.attention_at,
     "attention_every": mixed.attention_every,
@@ -64,6 +76,7 @@ MIXER_LAYOUTS: dict[str, Layout] = {
     "indexer_types": latent.indexer_types,
     "kimi_linear": latent.kimi_linear,
     "mimo": latent.mimo,
+    "mimo_own": latent.mimo_own,
     "rope_and_indexers": latent.rope_and_indexers,
     "every_group_full": latent.every_group_full,
     "fourth_indexed": latent.fourth_indexed,
@@ -74,6 +87,7 @@ MIXER_LAYOUTS: dict[str, Layout] = {
     **listed.MIXER_LAYOUTS,
     **loops.LOOPED,
     **shared_caches.LAYOUTS,
+    **borrowed.LAYOUTS,
     **zamba.LAYOUTS,
     **by_layer.LAYOUTS,
     **inkling.LAYOUTS,
@@ -87,6 +101,7 @@ FFN_LAYOUTS: dict[str, Layout] = {
     "topk_listed": experts.topk_listed,
     "no_ffn": experts.no_ffn,
     "blocks": blocks.ffns,
+    "blocks_listed": blocks.widths_listed,
     "experts_every": mixed.experts_every,
     "experts_if_any": mixed.experts_if_any,
     "mlp_types": latent.mlp_types,
@@ -98,7 +113,19 @@ FFN_LAYOUTS: dict[str, Layout] = {
     **stacks.FFN_LAYOUTS,
     **bailing.FFN_LAYOUTS,
 }
-FOLLOWING: dict[str, Following] = {"one_part": one_part, **loops.FOLLOWING, **inkling.FOLLOWING}
+
+
+def one_block(_: Config, mixers: Words) -> Words:
+    """The same, where a word says more of its block than its kind."""
+    return mixers
+
+
+FOLLOWING: dict[str, Following] = {
+    "one_part": one_part,
+    "block_experts": one_block,
+    **loops.FOLLOWING,
+    **inkling.FOLLOWING,
+}
 
 
 def words(c: Config) -> tuple[tuple[Word, Word], ...]:

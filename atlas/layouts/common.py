@@ -6,7 +6,7 @@ from typing import Any
 
 from atlas.layouts.words import Kinds
 from atlas.reading.config import Config
-from atlas.refusal import bad_value, contradiction
+from atlas.refusal import bad_value, contradiction, not_derivable
 
 MAX_LAYERS = 4096
 
@@ -23,6 +23,13 @@ def same(c: Config) -> Kinds:
     """Every layer alike: the row's only word."""
     word = next(iter(c.rules.mixers))
     return (word,) * n_layers(c)
+
+
+def one_layer(c: Config) -> Kinds:
+    """The row's only word, once: a draft of another depth is not described."""
+    if n_layers(c) != 1:
+        raise not_derivable(f"{n_layers(c)} layers: what such a draft's further layers read is not described")
+    return (next(iter(c.rules.mixers)),)
 
 
 def same_ffn(c: Config) -> Kinds:
@@ -45,6 +52,11 @@ def checked(field: str, stated: list[Any], n: int, known: Any) -> Kinds:
         if not isinstance(word, str) or word not in known:
             raise bad_value(field, word, "one of " + ", ".join(sorted(known)))
     return words
+
+
+def layer_types(c: Config) -> Kinds:
+    """The config's own list of layer types."""
+    return listed(c, "layer_types", c.rules.mixers)
 
 
 def every_nth(c: Config, interval: str, other: str) -> Kinds:

@@ -16,10 +16,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from atlas.numbers.entries import Read, State
 from schemas.vocabulary import AttentionKind, Component, Ffn, Mask, Mixer, Role
-
-CACHE_WIDTH = 2
-"""Bytes of one cache element unless a caller says otherwise (bf16)."""
 
 
 class Tensor(NamedTuple):
@@ -54,88 +52,6 @@ class Tensor(NamedTuple):
         return (2 * self.touched * self.stored * self.elements + self.choices) // (2 * self.choices)
 
 
-class State(NamedTuple):
-    """What tokens leave behind: `elements` per `stride` tokens, for at most `window` tokens; stride 0 is a fixed size.
-
-    `width` is the bytes per element that the family keeps it in, or None where the cache's dtype is the deployer's
-    choice. Of keys and values, `keys` of the elements are keys (a latent that is both counts as keys). A window of
-    convolution columns has `channels` and spans `kernel` tokens.
-    """
-
-    kind: str  # "kv", "index", "cross" (per source token, not per token of the sequence) or "constant"
-    elements: int
-    stride: int = 1
-    window: int | None = None
-    width: int | None = None
-    keys: int | None = None
-    channels: int | None = None
-    kernel: int | None = None
-
-    def bytes_at(self, context: int, cache_width: float = CACHE_WIDTH) -> float:
-        """Bytes held after `context` tokens."""
-        return self.elements * self._entries(context) * (cache_width if self.width is None else self.width)
-
-    def _entries(self, context: int) -> int:
-        if not self.stride:
-            return 1
-        if self.kind == "cross":
-            return 0
-        return (context if self.window is None else min(context, self.window)) // self.stride
-
-
-class Read(NamedTuple):
-    """Weight-free work of one token: `flops` and `elements` loaded per entry looked at.
-
-    Entries are one per `stride` tokens within `window`, at most `limit` of them (a top-k); stride 0 looks once.
-    `over` says what is looked at: the sequence itself, a source beside it, or (of an encoder beside a decoder) the
-    source by itself. `prefill` is the FLOPs per entry of the form that a whole prompt runs in, where that is another.
-    `both_ways` looks at what comes later too.
-    """
-
-    flops: int
-    elements: int
-    stride: int = 1
-    window: int | None = None
-    limit: int | None = None
-    width: int | None = None
-    over: str = "sequence"  # or "source", "encoder"
-    prefill: int | None = None
-    both_ways: bool = False
-
-    def entries_at(self, context: int) -> int:
-        """Entries looked at after `context` tokens of the sequence."""
-        if self.over != "sequence":
-            return 0
-        if not self.stride:
-            return 1
-        entries = (context if self.window is None else min(context, self.window)) // self.stride
-        return entries if self.limit is None else min(entries, self.limit)
-
-    def entries_in_prompt(self, tokens: int) -> int:
-        """Entries looked at by all tokens of a prompt together: the sum of those at t, for t from 1 to `tokens`.
-
-        Each token sees itself. State work (stride 0) is left out.
-        """
-        if not self.stride or self.over != "sequence":
-            return 0
-        if self.both_ways:
-            return tokens * self.entries_at(tokens)
-        full = self._full_at()
-        growing = tokens if full is None else min(tokens, full)
-        whole, rest = divmod(growing, self.stride)
-        summed = self.stride * whole * (whole - 1) // 2 + whole * (rest + 1)
-        return summed + (tokens - growing) * self.entries_at(tokens)
-
-    def _full_at(self) -> int | None:
-        """The context from which on no more entries are looked at, or None where there is no bound."""
-        bounds = (self.window, None if self.limit is None else self.limit * self.stride)
-        return min((b for b in bounds if b is not None), default=None)
-
-    def bytes_at(self, context: int, cache_width: float = CACHE_WIDTH) -> float:
-        """Bytes loaded for one token."""
-        return self.elements * self.entries_at(context) * (cache_width if self.width is None else self.width)
-
-
 class Mixing(NamedTuple):
     """What a token mixer is, beyond its weights."""
 
@@ -154,11 +70,10 @@ class Mixing(NamedTuple):
     has_sinks: bool = False
     shared_from: int | None = None
     mask: Mask = Mask.CAUSAL
-    state_heads: int | None = None  # heads of a recurrent mixer, each with a state of its own
     latent: int | None = None  # width of the latent that keys and values are made from
 
 
-SHOWN_BY_WEIGHTS = ("state_heads", "latent")
+SHOWN_BY_WEIGHTS = ("latent",)
 """Facts of a mixer that its weights and states show already: they are no further part of its digest."""
 
 
@@ -213,6 +128,8 @@ class Part(msgspec.Struct, frozen=True, eq=False, gc=False):
     reads: tuple[Read, ...]
     info: Mixing | Feeding | Standing | None
     digest: bytes
+    drafted: tuple[State, ...] = ()
+    """What a drafting layer keeps of its own, where one runs: in no total and no digest."""
 
 
 def part(
@@ -221,12 +138,14 @@ def part(
     states: tuple[State, ...] = (),
     reads: tuple[Read, ...] = (),
     info: Mixing | Feeding | Standing | None = None,
+    drafted: tuple[State, ...] = (),
 ) -> Part:
     """Make a part. Its digest covers shapes, roles, copies, states, reads and facts, and leaves names out."""
     weights = sorted((str(t.component), str(t.role), t.shape, t.stored, t.touched, t.choices or 0) for t in tensors)
     facts = _digested(info)
-    canonical = repr((kind, weights, [tuple(s) for s in states], [tuple(r) for r in reads], facts))
-    return Part(kind, tuple(tensors), states, reads, info, blake2b(canonical.encode(), digest_size=16).digest())
+    canonical = repr((kind, weights, [tuple(s)[:8] for s in states], [tuple(r) for r in reads], facts))
+    digest = blake2b(canonical.encode(), digest_size=16).digest()
+    return Part(kind, tuple(tensors), states, reads, info, digest, drafted)
 
 
 def _digested(info: Mixing | Feeding | Standing | None) -> tuple[str | None, ...] | None:

@@ -18,11 +18,6 @@ from schemas.vocabulary import Component, Ffn, Mixer, Role
 R = Component.RECURRENT
 
 
-def recurrent(label: str, heads: int | None = None) -> Mixing:
-    """Linear attention under this word, its state in so many heads (None: by channel)."""
-    return Mixing(Mixer.LINEAR_ATTENTION, label, state_heads=heads)
-
-
 class GatedDelta(NamedTuple):
     """Scalars of one gated delta-rule mixer."""
 
@@ -54,8 +49,8 @@ def gated_delta(s: GatedDelta) -> Part:
         Tensor("linear_attn.out_proj.weight", (s.d, values), R),
     ]
     size = s.v_heads * s.k_dim * s.v_dim
-    kept = states(conv, s.kernel, size)
-    return part("linear.gated_delta", made, kept, reads(kept, 8 * size), recurrent("gdn", s.v_heads))
+    kept = states(conv, s.kernel, size, s.v_heads)
+    return part("linear.gated_delta", made, kept, reads(kept, 8 * size), Mixing(Mixer.LINEAR_ATTENTION, "gdn"))
 
 
 class Kda(NamedTuple):
@@ -88,8 +83,8 @@ def kda(s: Kda) -> Part:
         shapes = narrow if low_rank else {f"{x}_proj": (inner, s.d)}
         made += [Tensor(f"self_attn.{n}.weight", shape, R) for n, shape in shapes.items()]
     size = inner * s.width
-    kept = states(3 * inner, s.kernel, size)
-    return part("linear.kda", made, kept, reads(kept, 8 * size), recurrent("kda", s.heads))
+    kept = states(3 * inner, s.kernel, size, s.heads)
+    return part("linear.kda", made, kept, reads(kept, 8 * size), Mixing(Mixer.LINEAR_ATTENTION, "kda"))
 
 
 class Lightning(NamedTuple):
@@ -115,8 +110,27 @@ def lightning(s: Lightning) -> Part:
     shapes["diagonal_decay"] = (s.heads, s.block * s.block)
     made += [Tensor(f"self_attn.{n}", shape, Component.BUFFERS, Role.VECTOR) for n, shape in shapes.items()]
     size = inner * s.width
-    kept = (State("constant", size, 0, width=2),)
-    return part("linear.lightning", made, kept, reads(kept, 6 * size), recurrent("lightning", s.heads))
+    kept = (State("constant", size, 0, width=2, heads=s.heads),)
+    return part("linear.lightning", made, kept, reads(kept, 6 * size), Mixing(Mixer.LINEAR_ATTENTION, "lightning"))
+
+
+@lru_cache(maxsize=256)
+def lightning_normed(d: int, heads: int, width: int, qk_norm: bool) -> Part:
+    """The mixer with norms of queries and keys and no stored decay; its kernel keeps the state in fp32 (Ling 2.5)."""
+    inner = heads * width
+    shapes = {
+        "q_proj": (inner, d),
+        "k_proj": (inner, d),
+        "v_proj": (inner, d),
+        "g_proj": (inner, d),
+        "dense": (d, inner),
+    }
+    made = [Tensor(f"linear_attn.{n}.weight", shape, R) for n, shape in shapes.items()]
+    norms = {"g_norm": inner} | ({"q_norm": width, "k_norm": width} if qk_norm else {})
+    made += [Tensor(f"linear_attn.{n}.weight", (w,), R, Role.VECTOR) for n, w in norms.items()]
+    size = inner * width
+    kept = (State("constant", size, 0, width=FP32),)
+    return part("linear.lightning", made, kept, reads(kept, 6 * size), Mixing(Mixer.LINEAR_ATTENTION, "lightning"))
 
 
 class Mlstm(NamedTuple):
@@ -148,7 +162,7 @@ def mlstm(s: Mlstm) -> Part:
         made.append(vector("mlstm_layer.multihead_norm.bias", s.v, R))
     matrix = s.qk * s.v // s.heads
     kept = tuple(State("constant", n, 0, None, 2) for n in (s.qk, s.heads, matrix))
-    return part("linear.mlstm", made, kept, reads(kept, 6 * matrix), recurrent("mlstm", s.heads))
+    return part("linear.mlstm", made, kept, reads(kept, 6 * matrix), Mixing(Mixer.LINEAR_ATTENTION, "mlstm"))
 
 
 class Lru(NamedTuple):
@@ -176,8 +190,8 @@ def rg_lru(s: Lru) -> Part:
     made = [Tensor(f"temporal_block.{n}", x, R) for n, x in shapes.items()]
     made += [Tensor(f"temporal_block.{n}", (x,), R, Role.VECTOR) for n, x in vectors.items()]
     columns = State("constant", s.width * (s.kernel - 1), 0, None, BF16, channels=s.width, kernel=s.kernel)
-    kept = (columns, State("constant", s.width, 0, None, FP32))
-    return part("linear.rg_lru", made, kept, reads(kept, 4 * s.width), recurrent("rg_lru"))
+    kept = (columns, State("constant", s.width, 0, None, FP32, heads=s.heads))
+    return part("linear.rg_lru", made, kept, reads(kept, 4 * s.width), Mixing(Mixer.LINEAR_ATTENTION, "rg_lru"))
 
 
 @lru_cache(maxsize=1024)
@@ -188,7 +202,7 @@ def rwkv(d: int, width: int) -> Part:
     made += [Tensor(f"attention.time_{n}", (width,), R, Role.VECTOR) for n in ("decay", "first")]
     made += [Tensor(f"attention.time_mix_{n}", (1, 1, d), R, Role.VECTOR) for n in ("key", "value", "receptance")]
     kept = (State("constant", d, 0, None, BF16), State("constant", 3 * width, 0, None, FP32))
-    return part("linear.rwkv", made, kept, reads(kept, 8 * width), recurrent("rwkv"))
+    return part("linear.rwkv", made, kept, reads(kept, 8 * width), Mixing(Mixer.LINEAR_ATTENTION, "rwkv"))
 
 
 @lru_cache(maxsize=1024)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from atlas.derived import Derived
-from atlas.numbers.structure import Model, Part, Run, Tensor
+from atlas.numbers.structure import Model, Part, Tensor
+from atlas.numbers.towers import Tower
 from pipeline.drawing import branches, phrases
 from pipeline.drawing.branches import LEFT, RIGHT, STREAM
 from pipeline.drawing.canvas import Canvas, wrapped
@@ -85,24 +86,14 @@ def tower_words(derived: Derived) -> list[str]:
     if not f.has_towers:
         return []
     total = f"{phrases.count(f.params_towers)} weights apart" if f.params_towers else "weights not known"
-    described = [_tower(name, runs) for name, runs in _by_tower(derived).items()]
-    return [f"Towers: {total}", *described]
+    return [f"Towers: {total}", *(f"{t.name.replace('_', ' ')}: {_tower(t)}" for t in derived.towers)]
 
 
-def _by_tower(derived: Derived) -> dict[str, list[Run]]:
-    """The runs of each tower by its name, where the structure describes them."""
-    found: dict[str, list[Run]] = {}
-    for run in getattr(derived, "towers", ()):
-        kind = next((p.kind for x in run.layers for p in x.parts), "")
-        found.setdefault(kind.partition(".")[2] or kind, []).append(run)
-    return found
-
-
-def _tower(name: str, runs: list[Run]) -> str:
-    layers = sum(r.repeats * len(r.layers) for r in runs)
-    weights = sum(r.repeats * t.elements * t.stored for r in runs for x in r.layers for p in x.parts for t in p.tensors)
-    depth = f"{layers} layers, " if layers > 1 else ""
-    return f"{name.replace('_', ' ')}: {depth}{phrases.count(weights)} weights"
+def _tower(t: Tower) -> str:
+    """Layers of the deepest run, and weights."""
+    deepest = max((r.repeats * len(r.layers) for r in t.runs), default=0)
+    depth = f"{deepest} layers, " if deepest > 1 else ""
+    return f"{depth}{phrases.count(t.elements)} weights"
 
 
 def tower(g: Canvas, said: list[str]) -> None:

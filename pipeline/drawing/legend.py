@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from atlas.numbers.entries import State
 from atlas.numbers.structure import Feeding, Mixing, Part, part
 from pipeline.drawing import branches, colours, ends, marks
 from pipeline.drawing.canvas import Canvas
@@ -63,12 +64,16 @@ def icons() -> Iterator[tuple[str, str]]:
 def cells() -> Iterator[tuple[str, str]]:
     """Cells that count."""
     mla = part("legend", [], info=Mixing(Mixer.FULL_ATTENTION, "", AttentionKind.MLA, 12, None, 1, 1))
+    recurrent = part("legend", [], (State("constant", 12, 0, heads=12),), info=Mixing(Mixer.SSM, ""))
     shown = (
         (_attention(Mixer.FULL_ATTENTION, 8, 8), "8 query heads, each with a KV head of its own (MHA)"),
         (_attention(Mixer.FULL_ATTENTION, 8, 2), "8 query heads over 2 KV heads (GQA)"),
         (_attention(Mixer.FULL_ATTENTION, 8, 1), "8 query heads over one KV head (MQA)"),
         (mla, "12 query heads over one latent (MLA)"),
-        (part("legend", [], info=Mixing(Mixer.SSM, "", state_heads=12)), "12 recurrent heads, each with a state"),
+        (
+            part("legend", [], states=(State("constant", 12, 0, heads=12),), info=Mixing(Mixer.SSM, "")),
+            "12 recurrent heads, each with a state",
+        ),
         (
             part("legend", [], info=Feeding(Ffn.MOE, "", 1, "silu", is_gated=True, n_routed=32, n_shared=1, top_k=4)),
             "32 experts, 4 used by a token, 1 shared at left",

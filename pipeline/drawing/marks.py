@@ -49,14 +49,14 @@ def _mask(g: Canvas, i: Mixing, x: float, y: float) -> None:
 def glyph(g: Canvas, p: Part, x: float, y: float, room: float) -> float:
     """A cell for every head and the KV head below it, for every state, or for every expert. Returns the height."""
     if isinstance(p.info, Mixing):
-        return _heads(g, p.info, x, y, room)
+        return _heads(g, p.info, phrases.state_heads(p), x, y, room)
     if isinstance(p.info, Feeding) and p.info.n_routed:
         return _experts(g, p.info, x, y, room)
     return 0
 
 
-def _heads(g: Canvas, i: Mixing, x: float, y: float, room: float) -> float:
-    n = i.n_q_heads or i.state_heads or 0
+def _heads(g: Canvas, i: Mixing, own: int | None, x: float, y: float, room: float) -> float:
+    n = i.n_q_heads or own or 0
     if not n:
         return 0
     _row(g, n, x, y, min(room, n * 9), "f")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from atlas.numbers.structure import Feeding, Mixing, Part, State
+from atlas.numbers.entries import State
+from atlas.numbers.structure import Feeding, Mixing, Part
 from schemas.vocabulary import AttentionKind, Mask, Mixer
 
 NAMES = {
@@ -69,7 +70,7 @@ def figures(p: Part, d: int) -> str:
         return _feeding(p, p.info, d)
     if not isinstance(p.info, Mixing):
         return ""
-    said = _attention(p, p.info) if p.info.n_q_heads else _recurrent(p, p.info)
+    said = _attention(p, p.info) if p.info.n_q_heads else _recurrent(p)
     return ", ".join(s for s in said if s)
 
 
@@ -82,12 +83,17 @@ def _feeding(p: Part, i: Feeding, d: int) -> str:
     return ", ".join(said)
 
 
-def _recurrent(p: Part, i: Mixing) -> list[str]:
+def state_heads(p: Part) -> int | None:
+    """Heads of a recurrent mixer, each with a state of its own; nothing where its state goes by channel."""
+    return next((s.heads for s in p.states if s.heads), None)
+
+
+def _recurrent(p: Part) -> list[str]:
     """A state by heads, or whole; and the convolution in front of it."""
     kernel = next((s.kernel for s in p.states if s.kernel), None)
     held = [s for s in p.states if s.kernel is None]
     whole = sum(s.elements for s in held)
-    heads = i.state_heads
+    heads = state_heads(p)
     state = f"{heads} heads, each a state of {whole // heads:,}" if heads and whole else f"state of {whole:,}"
     return [state if whole else "", f"convolution over {kernel}" if kernel else ""]
 

@@ -6,7 +6,8 @@ Flow is upwards, tokens at the foot. The same structure and name give the same b
 from __future__ import annotations
 
 from atlas.derived import Derived
-from atlas.numbers.structure import Model, State
+from atlas.numbers.entries import State
+from atlas.numbers.structure import Model
 from pipeline.drawing import ends, formula, phrases
 from pipeline.drawing.canvas import Canvas, clean, wrapped
 from pipeline.drawing.colours import style

@@ -92,10 +92,11 @@ def made_of(home: Path, snapshot_path: Path, *, parquet: bool = True) -> Site:
     own = [pages.home(g), listing.page(g), pages.signs(), pages.compare(), pages.search(), *pages.gallery(g)]
     own.append(changed.page(g, found, why))
     made |= dict(_designs(home, g))
+    searched = [(p.path, p.title, p.body) for p in (*guide, *own) if "/models/" not in p.path]
     made |= {
         "data/table.js": listing.data(g), "data/models.json": programs.index(g), "schema.json": programs.schema(),
         "feed.xml": changed.feed(g, found, why), "llms.txt": programs.llms(g, [(p.title, p.path) for p in guide]),
-        "data/search.js": search.index(g, [(p.path, p.title, p.body) for p in (*guide, *own) if "/models/" not in p.path]),
+        "data/search.js": search.index(g, searched),
     }  # fmt: skip
     tables = _tables(snapshot_path) if parquet else {}
     made |= {f"parquet/{name}.parquet": content for name, content in tables.items()}

@@ -131,7 +131,11 @@ def test_sizes_are_filtered_by_a_comparison(watched: Watched) -> None:
 def test_search_finds_a_model_a_term_and_a_page(watched: Watched) -> None:
     """The box gives links while one types, wherever one is."""
     page = watched.go(site.sheet(V3))
-    for text, kind in (("meta-llama/llama-3.1-8b", "design"), ("absorbed form", "term"), ("mixture of experts", "page")):
+    for text, kind in (
+        ("meta-llama/llama-3.1-8b", "design"),
+        ("absorbed form", "term"),
+        ("mixture of experts", "page"),
+    ):
         page.get_by_role("searchbox").fill(text)
         first = page.locator(".found li").first
         first.wait_for()

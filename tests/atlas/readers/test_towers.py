@@ -1,0 +1,200 @@
+"""Towers from configs: counted by hand, by published totals, by the library; null where not understood."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from atlas.derived import Derived
+from atlas.families.towers import available, tower_row
+from atlas.interpret import derive, reader
+from atlas.numbers.structure import design_id
+from atlas.readers.towers import read_towers
+
+TEXT = {
+    "model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "vocab_size": 100,
+    "num_attention_heads": 4, "num_key_value_heads": 2, "rms_norm_eps": 1e-5,
+}  # fmt: skip
+CLIP = {
+    "model_type": "clip_vision_model", "hidden_size": 8, "intermediate_size": 32, "num_hidden_layers": 3,
+    "num_attention_heads": 2, "image_size": 28, "patch_size": 14,
+}  # fmt: skip
+VARIANTS = Path(__file__).parents[2] / "fixtures" / "tower_variants.jsonl"
+
+
+def llava(vision: Any = CLIP, **keys: Any) -> Derived:
+    """LLaVA over a small Llama."""
+    stated = {"model_type": "llava", "architectures": ["LlavaForConditionalGeneration"], "text_config": TEXT}
+    return derive(stated | {"vision_config": vision} | keys)
+
+
+def reason(found: Derived) -> str:
+    """Why the towers are not known."""
+    assert found.fingerprint.params_towers is None
+    assert found.fingerprint.params_total is not None
+    return next(e.source for e in found.evidence if e.field == "params_towers")
+
+
+def test_clip_and_its_projector_are_counted_by_hand() -> None:
+    """Three layers of width 8: each 4 x (64 + 8) + 2 x 256 + 32 + 8 + 2 x 16 = 872; ends 8 + 1,176 x 4 + 5 x 8 + 32.
+
+    The patches' kernel is 8 x 3 x 14 x 14 = 4,704; the projector 64 x 8 + 64 + 64 x 64 + 64 = 4,736.
+    """
+    found = llava().fingerprint
+    assert found.has_towers
+    assert found.params_towers == 3 * (4 * 72 + 2 * 256 + 40 + 32) + (8 + 4_704 + 5 * 8 + 32) + 4_736
+
+
+def test_towers_are_no_part_of_the_design() -> None:
+    """Another tower leaves the language model's identity, weights and cache as they are."""
+    one, other = llava(), llava(CLIP | {"num_hidden_layers": 9})
+    assert one.model is not None
+    assert other.model is not None
+    assert design_id(one.model) == design_id(other.model)
+    assert one.fingerprint.params_total == other.fingerprint.params_total == derive(TEXT).fingerprint.params_total
+    assert one.fingerprint.params_towers != other.fingerprint.params_towers
+
+
+def test_every_layer_of_a_tower_is_in_the_structure() -> None:
+    """The layers stand in runs of stack "tower"; their sizes sum to params_towers."""
+    found = llava()
+    runs = [r for t in found.towers for r in t.runs]
+    assert {r.stack for r in runs} == {"tower"}
+    assert [r.repeats for r in runs] == [1, 3, 1]
+    assert sum(t.elements for t in found.towers) == found.fingerprint.params_towers
+
+
+@pytest.mark.parametrize(
+    ("vision", "words"),
+    [
+        (CLIP | {"window_layers": 2}, "no rule reads vision_config.window_layers"),
+        (CLIP | {"model_type": "dinov9"}, "no rules for it"),
+        (CLIP | {"hidden_size": "8"}, "whole number"),
+        (CLIP | {"hidden_size": -8}, "0 or more"),
+        (CLIP | {"num_hidden_layers": 10**9}, "no tower has as many layers"),
+        (None, "vision_config is not in the file"),
+    ],
+)
+def test_a_tower_that_is_not_understood_is_null_with_its_reason(vision: Any, words: str) -> None:
+    """The language model stays exact; the tower's count is null, and a sentence says why."""
+    assert words in reason(llava(vision))
+
+
+def test_a_wrapper_without_rows_for_its_towers_says_so() -> None:
+    """A wrapper whose towers nobody described has none, with that reason; a model without towers has 0."""
+    found = derive({"model_type": "fast_vlm", "text_config": TEXT | {"model_type": "qwen2"}, "vision_config": {}})
+    assert "no rules for the towers" in reason(found)
+    assert derive(TEXT).fingerprint.params_towers == 0
+
+
+def test_glm_4v_and_hunyuan_ocr_are_counted_by_hand(shared: Path) -> None:
+    """GLM-4V-9B: 63 layers of width 1,792, and a gated projector over merged patches. HunyuanOCR: its published total.
+
+    GLM's layer is 4 x 1,792 + 3 x 1,792 x 1,793 + 1,792 x 1,793 + 2 x 1,792 x 15,360 + 15,360 + 1,792 = 67,926,784.
+    The Hub's 1,119,925,744 of HunyuanOCR are its language model, 539,010,048, its table again, 120,818 x 1,024, and
+    457,198,064 of the encoder.
+    """
+    glm = derive((shared / "hub" / "configs" / "THUDM--glm-4v-9b.json").read_bytes()).fingerprint
+    ends = 1_792 * 589 + 1_792 + 6_401 * 1_792 + 4 * 1_792 * 4_096 + 4_096
+    assert glm.params_towers == 63 * 67_926_784 + ends + 4_096 * 4_096 + 3 * 4_096 * 13_696 + 4 * 4_096
+    text = {
+        "model_type": "hunyuan_vl_text", "hidden_size": 1_024, "intermediate_size": 3_584, "num_hidden_layers": 24,
+        "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 120_818,
+        "tie_word_embeddings": True,
+    }  # fmt: skip
+    ocr = {"model_type": "hunyuan_vl", "architectures": ["HunYuanVLForConditionalGeneration"], "text_config": text}
+    found = derive(ocr | {"vision_config": {"model_type": "hunyuan_vl", "text_hidden_size": 1_024}}).fingerprint
+    assert (found.params_total or 0) + (found.params_towers or 0) + 120_818 * 1_024 == 1_119_925_744
+
+
+def test_deepseek_ocr_makes_up_its_published_total() -> None:
+    """The Hub's 3,336,106,240 are the language model with its two marks, SAM's encoder, CLIP's and a projection."""
+    text = {
+        "model_type": "deepseek_v2", "hidden_size": 1_280, "intermediate_size": 6_848, "moe_intermediate_size": 896,
+        "num_hidden_layers": 12, "num_attention_heads": 10, "num_key_value_heads": 10, "vocab_size": 129_280,
+        "n_routed_experts": 64, "n_shared_experts": 2, "num_experts_per_tok": 6, "first_k_dense_replace": 1,
+        "use_mla": False, "kv_lora_rank": None, "q_lora_rank": None, "qk_nope_head_dim": 0, "qk_rope_head_dim": 0,
+        "v_head_dim": 0, "topk_method": "greedy", "n_group": 1, "topk_group": 1,
+    }  # fmt: skip
+    config = {
+        "model_type": "deepseek_vl_v2",
+        "architectures": ["DeepseekOCRForCausalLM"],
+        "language_config": text,
+        "projector_config": {"projector_type": "linear", "input_dim": 2_048, "n_embed": 1_280},
+        "vision_config": {
+            "model_type": "vision",
+            "model_name": "deeplip_b_l",
+            "image_size": 1_024,
+            "mlp_ratio": 3.7362,
+        },
+    }
+    found = derive(config).fingerprint
+    assert (found.params_total or 0) + (found.params_towers or 0) == 3_336_106_240
+
+
+def test_deepseek_vl2_has_an_encoder_with_its_pooling() -> None:
+    """The Hub's total of deepseek-vl2-small less its language model: 428,225,600 and a projector of 13,635,584."""
+    vision = {"model_name": "siglip_so400m_patch14_384", "width": 1_152, "layers": 27, "mlp_ratio": 3.7362}
+    config = {
+        "model_type": "deepseek_vl_v2",
+        "architectures": ["DeepseekVLV2ForCausalLM"],
+        "language_config": TEXT | {"model_type": "deepseek_v2", "use_mla": False, "num_experts_per_tok": None},
+        "projector_config": {"projector_type": "downsample_mlp_gelu", "input_dim": 1_152, "n_embed": 2_048},
+        "vision_config": vision,
+    }
+    towers = read_towers(reader(config), config)
+    assert towers.elements == 428_225_600 + 13_635_584
+
+
+def test_pixtral_behind_llava_makes_up_its_published_total() -> None:
+    """The Hub's 12,682,739,712 of Pixtral-12B: Mistral NeMo's language model, an encoder and two matrices."""
+    text = {
+        "model_type": "mistral", "hidden_size": 5_120, "intermediate_size": 14_336, "num_hidden_layers": 40,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 131_072,
+    }  # fmt: skip
+    vision = {"model_type": "pixtral", "hidden_size": 1_024, "head_dim": 64, "image_size": 1_024, "patch_size": 16}
+    config = {"model_type": "llava", "architectures": ["LlavaForConditionalGeneration"], "text_config": text}
+    found = derive(config | {"vision_config": vision, "vision_feature_layer": -1}).fingerprint
+    assert (found.params_total or 0) + (found.params_towers or 0) == 12_682_739_712
+
+
+@pytest.mark.parametrize("name", sorted(available()))
+def test_every_row_reads_and_cites(name: str) -> None:
+    """A row parses, cites what it was read from, and names only rows that exist."""
+    row = tower_row(name)
+    assert row.references
+    assert all(held.row in available() for held in row.towers if held.config)
+    assert all(choice in available() for held in row.towers for choice in held.choices)
+
+
+def test_published_totals_are_met(shared: Path) -> None:
+    """What a row expects of a repository at hand is what its config gives."""
+    wanted = [(e["repo"], e["params_towers"]) for n in available() for e in tower_row(n).expect]
+    for repo, towers in wanted:
+        raw = (shared / "hub" / "configs" / f"{repo.replace('/', '--')}.json").read_bytes()
+        assert derive(raw).fingerprint.params_towers == towers, repo
+    assert len(wanted) >= 4
+
+
+def changed(data: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
+    """The config with another value under a dotted key."""
+    first, _, rest = key.partition(".")
+    return data | {first: changed(data[first], rest, value) if rest else value}
+
+
+def test_variants_built_by_the_library_are_met(shared: Path) -> None:
+    """Class defaults with one key changed have as many tower weights as transformers 5.24 builds for them.
+
+    The counts are of its own modules on the meta device: named_parameters() outside the language model.
+    """
+    wrong = {}
+    for line in VARIANTS.read_text("utf-8").splitlines():
+        case = json.loads(line)
+        path = shared / "hub" / ("configs" if "--" in case["default"] else "defaults") / f"{case['default']}.json"
+        found = derive(changed(json.loads(path.read_text("utf-8")), case["key"], case["value"])).fingerprint
+        if found.params_towers != case["params_towers"]:
+            wrong[case["default"], case["key"]] = (found.params_towers, case["params_towers"])
+    assert wrong == {}
