@@ -71,7 +71,7 @@ def cells() -> Iterator[tuple[str, str]]:
         (_attention(Mixer.FULL_ATTENTION, 8, 1), "8 query heads over one KV head (MQA)"),
         (mla, "12 query heads over one latent (MLA)"),
         (
-            part("legend", [], states=(State("constant", 12, 0, heads=12),), info=Mixing(Mixer.SSM, "")),
+            recurrent,
             "12 recurrent heads, each with a state",
         ),
         (

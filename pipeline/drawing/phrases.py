@@ -28,6 +28,10 @@ BESIDE = {
 }  # fmt: skip
 
 
+BY_CHANNEL = frozenset({"ssm.mamba", "conv.short", "linear.rwkv"})
+"""Mixers whose state goes by channel: what ranks divide there is no head."""
+
+
 def kind_name(kind: str) -> str:
     """A kind in words: the last part of it where it has no name."""
     return BESIDE.get(kind, kind.rpartition(".")[2].replace("_", " "))
@@ -85,7 +89,7 @@ def _feeding(p: Part, i: Feeding, d: int) -> str:
 
 def state_heads(p: Part) -> int | None:
     """Heads of a recurrent mixer, each with a state of its own; nothing where its state goes by channel."""
-    return next((s.heads for s in p.states if s.heads), None)
+    return None if p.kind in BY_CHANNEL else next((s.heads for s in p.states if s.heads), None)
 
 
 def _recurrent(p: Part) -> list[str]:
