@@ -14,13 +14,12 @@ from atlas.numbers.structure import Model
 from atlas.parts import mtp
 from atlas.reading.config import Config, Raw, mapping
 from atlas.reading.rotary import Rotary, read_rotary
+from atlas.stored.answer import storage
+from atlas.stored.settings import IN_CONFIG, settings_of
 from schemas.vocabulary import Check, Component, Verdict
 
 if TYPE_CHECKING:
     from atlas.interpret import Derived
-
-
-DTYPE_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 
 
 def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | None) -> Derived:
@@ -29,6 +28,7 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
 
     bare, rotary = design_row(model), read_rotary(c)
     dtype, quant = _storage(c)
+    stored = storage(model, c.rules, data, settings_of(data))
     row = msgspec.structs.replace(
         bare,
         repo_id=name,
@@ -42,10 +42,11 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
         has_towers=bool(c.rules.outer.get("has_towers")) or bool(c.opt("has_towers")),
         n_mtp_layers=mtp.stated(c),
         params_mtp=component(model_ledger(model), Component.MTP) if mtp.known(c) else None,
-        weight_bytes_checkpoint=_stored_bytes(bare, dtype, quant),
+        weight_bytes_checkpoint=stored.bytes,
         **_context(rotary, bare),
     )
-    return Derived(row, model, c.evidence(), c.unread(), (*design_features(model), *_own_features(row)))
+    features = (*design_features(model), *_own_features(row))
+    return Derived(row, model, c.evidence(), c.unread(), features, stored)
 
 
 @lru_cache(maxsize=16384)
@@ -59,12 +60,14 @@ def _storage(c: Config) -> tuple[str | None, str | None]:
 
     The wrapper's word goes first.
     """
-    dtype, quant = _first(c, ("dtype", "torch_dtype")), _first(c, ("quantization_config", "compression_config"))
+    dtype, quant = _first(c, ("dtype", "torch_dtype")), _first(c, IN_CONFIG)
     if quant is None:
         method = None
     else:
-        stated = mapping("quantization_config", quant).get("quant_method")
-        method = stated[:40] if isinstance(stated, str) else "unnamed"
+        raw = mapping("quantization_config", quant)
+        stated = raw.get("quant_method")
+        method = stated[:40] if isinstance(stated, str) else settings_of({IN_CONFIG[0]: raw}, None)
+        method = method if isinstance(method, str) or method is None else method.method
     return dtype.removeprefix("torch.")[:40] if isinstance(dtype, str) else None, method
 
 
@@ -87,15 +90,6 @@ def _context(rotary: Rotary, bare: Fingerprint) -> dict[str, Any]:
         "max_context": rotary.max_context,
         "native_context": rotary.native_context,
     }
-
-
-def _stored_bytes(bare: Fingerprint, dtype: str | None, quant: str | None) -> int | None:
-    """What the weights weigh at the stated dtype.
-
-    None where it is not stated, or a quantization stores some otherwise.
-    """
-    width = DTYPE_BYTES.get(dtype or "")
-    return width * bare.params_total if width and bare.params_total and quant is None else None
 
 
 def _own_features(row: Fingerprint) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from atlas.parts.norms import NORMS
 from atlas.reading import correct
 from atlas.reading.config import Config, View
 from atlas.refusal import Refused, contradiction, not_derivable, shown
+from atlas.stored.answer import Storage
 from schemas.vocabulary import RefusalKind, Verdict
 
 
@@ -33,6 +34,7 @@ class Derived(msgspec.Struct, frozen=True, eq=False):
     evidence: tuple[Evidence, ...] = ()
     unread: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
+    stored: Storage = Storage()
 
 
 def derive(raw: bytes | Raw, *, name: str | None = None) -> Derived:

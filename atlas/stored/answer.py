@@ -1,0 +1,136 @@
+"""What a checkpoint weighs, by the strongest evidence there is: headers, an index that the rule agrees with, the rule.
+
+A stated dtype is no evidence: a config that says nothing of a quantization is no proof of 16 bits. Without any
+evidence there is no number, and the reason says what is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from atlas.checkpoint.packing import Listing
+from atlas.families import Family
+from atlas.numbers.structure import Model
+from atlas.stored import measured, plain
+from atlas.stored.form import Unsaid
+from atlas.stored.held import StoredRow, by_dtype, rows, total_bytes
+from atlas.stored.rule import by_rule
+from atlas.stored.settings import Settings
+
+HEADER, INDEX, RULE = "header", "index", "rule"
+SILENT = (
+    "nothing proves how the weights are stored: the config names no quantization, which is no proof of 16 bits, and "
+    "there is no header, index or count of stored types"
+)
+
+
+class Storage(msgspec.Struct, frozen=True):
+    """The answer: rows of table `stored`, bytes of all tensors (null with a reason), and what the number rests on."""
+
+    rows: tuple[StoredRow, ...] = ()
+    bytes: int | None = None
+    evidence: str | None = None
+    reason: str | None = None
+    note: str | None = None
+
+
+class Files(NamedTuple):
+    """What is known of a checkpoint's files: their tensors, or what an index states, or neither."""
+
+    listing: Listing | None = None
+    total_bytes: int | None = None
+
+
+def storage(
+    model: Model | None,
+    family: Family | None,
+    config: Mapping[str, Any],
+    s: Settings | None,
+    files: Files | None = None,
+) -> Storage:
+    """What the files of a checkpoint hold."""
+    files = files or Files()
+    possible = [*_possible(model, family, config, s, files)]
+    if files.listing is not None:
+        return _by_header(files.listing, possible, s)
+    reason = next((p for p in possible if isinstance(p, str)), None)
+    found = [p for p in possible if not isinstance(p, str)]
+    if files.total_bytes:
+        return _by_index(files.total_bytes, found, reason)
+    if s is None or not found:
+        return Storage(reason=reason or SILENT)
+    return _by_rule(found[0])
+
+
+def _possible(
+    model: Model | None, family: Family | None, config: Mapping[str, Any], s: Settings | None, files: Files
+) -> Iterator[tuple[StoredRow, ...] | str]:
+    """What the files may hold by rule, the likeliest first; a text where the settings say too little."""
+    if model is None or family is None:
+        return
+    try:
+        if s is not None:
+            yield rows(by_rule(model, family, config, s), RULE)
+        elif files.listing is not None or files.total_bytes:
+            yield from (rows(h, RULE) for h in plain.possible(model, family, config))
+    except Unsaid as said:
+        yield str(said)
+
+
+def _by_rule(found: tuple[StoredRow, ...]) -> Storage:
+    total = total_bytes(found)
+    if total is not None:
+        return Storage(found, total, RULE)
+    known = sum(r.bytes for r in found if r.bytes is not None)
+    open_ = sum(r.tensors for r in found if r.bytes is None)
+    why = f"{known:,} bytes, and {open_:,} texts of about 170 bytes whose length is data and follows from no rule"
+    return Storage(found, None, RULE, why)
+
+
+def _by_index(total: int, found: list[tuple[StoredRow, ...]], reason: str | None) -> Storage:
+    """What an index states, where a rule comes to the same bytes."""
+    for each in found:
+        if total_bytes(each) == total:
+            return Storage(_as(each, INDEX), total, INDEX)
+        if total_bytes(each) is None and total > sum(r.bytes or 0 for r in each):
+            return Storage(each, total, INDEX, note="the index's total; the lengths of some texts follow from no rule")
+    if not found:
+        return Storage(
+            reason=f"an index states {total:,} bytes, and no rule can be held against it: {reason or SILENT}"
+        )
+    ours = total_bytes(found[0])
+    words = "an unknown number of" if ours is None else f"{ours:,}"
+    return Storage(found[0], None, None, f"an index states {total:,} bytes, the rule gives {words}: they do not agree")
+
+
+def _by_header(listing: Listing, possible: list[tuple[StoredRow, ...] | str], s: Settings | None) -> Storage:
+    """What headers state, to the byte; in the rule's groups where it gives the same, else as far as names tell."""
+    found = measured.rows_of(listing, s, HEADER)
+    total = total_bytes(found)
+    for each in possible:
+        if not isinstance(each, str) and (same := _agreeing(each, found)) is not None:
+            return Storage(_as(same, HEADER), total, HEADER)
+    return Storage(found, total, HEADER)
+
+
+def _agreeing(by_rule: tuple[StoredRow, ...], found: tuple[StoredRow, ...]) -> tuple[StoredRow, ...] | None:
+    """The rule's rows where headers have as many elements of every type; what the rule leaves open is filled in."""
+    ours, theirs = by_dtype(by_rule), by_dtype(found)
+    open_ = [r for r in by_rule if r.elements is None]
+    if sum(r.tensors for r in by_rule) != sum(r.tensors for r in found):
+        return None
+    if not open_:
+        return by_rule if ours == theirs else None
+    rest = {k: theirs.get(k, 0) - ours.get(k, 0) for k in ours.keys() | theirs.keys()}
+    dtype = open_[0].dtype
+    if len(open_) > 1 or rest[dtype] <= 0 or any(n for k, n in rest.items() if k != dtype):
+        return None
+    filled = msgspec.structs.replace(open_[0], elements=rest[dtype], bytes=rest[dtype])
+    return tuple(filled if r is open_[0] else r for r in by_rule)
+
+
+def _as(found: tuple[StoredRow, ...], evidence: str) -> tuple[StoredRow, ...]:
+    return tuple(msgspec.structs.replace(r, evidence=evidence) for r in found)

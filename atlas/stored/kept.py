@@ -1,0 +1,51 @@
+"""Tensors that stay in F32 when a library saves a model in 16 bits.
+
+transformers 5 keeps what a class lists as strictly F32: of the mixture-of-experts classes with sigmoid routing these
+are the router and its correction bias (`_keep_in_fp32_modules_strict` in its modelling files, read in 5.24). Published
+originals keep the correction bias alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from atlas.stored.scheme import Context
+from atlas.stored.units import CORRECTION, REST, ROUTER, Unit
+
+ROUTED = frozenset((
+    "deepseek_v3", "deepseek_v32", "kimi_k2", "dots1", "ernie4_5_moe", "exaone_moe", "glm4_moe", "glm4_moe_lite",
+    "glm4v_moe", "glm_moe_dsa", "hy_v3", "kimi_linear", "mimo_v2_flash", "axk1", "axk2",
+))  # fmt: skip
+_GATE_ALONE = frozenset(("deepseek_v2", "deepseek_ocr2"))
+_NORMS = "gpt_oss"
+
+
+def router_and_bias(c: Context) -> Callable[[Unit], str]:
+    """As transformers 5 saves: router and correction bias in F32 where the class says so."""
+    return _kept(c, router=c.fuses and c.model_type in ROUTED | _GATE_ALONE, bias=c.fuses and c.model_type in ROUTED)
+
+
+def router_alone(c: Context) -> Callable[[Unit], str]:
+    """As AutoRound packs under transformers 5: the router in F32, its bias in 16 bits."""
+    return _kept(c, router=c.fuses and c.model_type in ROUTED | _GATE_ALONE, bias=False)
+
+
+def bias_alone(c: Context) -> Callable[[Unit], str]:
+    """As publishers and llm-compressor save: the correction bias in F32."""
+    return _kept(c, router=False, bias=True)
+
+
+def norms_of_old(c: Context) -> Callable[[Unit], str]:
+    """As bitsandbytes was saved by transformers 4: the norms of gpt-oss in F32."""
+    if c.fuses:
+        return router_and_bias(c)
+    norms = c.model_type == _NORMS
+    return lambda u: "F32" if norms and "norm" in u.name and u.kind == REST else c.dtype
+
+
+def _kept(c: Context, *, router: bool, bias: bool) -> Callable[[Unit], str]:
+    def dtype(u: Unit) -> str:
+        kept = (router and u.kind == ROUTER) or (bias and u.name.endswith(CORRECTION))
+        return "F32" if kept else c.dtype
+
+    return dtype

@@ -1,0 +1,42 @@
+"""What headers alone say: the rows of table `stored`, groups and schemes as far as names tell, and the weights."""
+
+from __future__ import annotations
+
+from atlas.checkpoint.header import apart_of
+from atlas.checkpoint.listing import Listing, Stored
+from atlas.checkpoint.packing import unpack
+from atlas.stored.held import Held, StoredRow, rows
+from atlas.stored.settings import Settings
+
+LANGUAGE_MODEL, SCALES, UNQUANTIZED = "language_model", "scales", "unquantized"
+_GROUPS = {"mtp": "drafts", "towers": "towers", "buffers": "buffers"}
+
+
+def rows_of(listing: Listing, s: Settings | None, evidence: str) -> tuple[StoredRow, ...]:
+    """The rows of table `stored` for every tensor listed; each has its type and shape."""
+    plain = unpack(listing, s.raw if s else None)
+    held = (
+        Held(
+            SCALES if name in plain.scales else group(name, entry),
+            plain.schemes.get(name, UNQUANTIZED),
+            str(entry.dtype),
+            1,
+            entry.elements,
+        )
+        for name, entry in listing.items()
+    )
+    return rows(held, evidence)
+
+
+def group(name: str, entry: Stored) -> str:
+    """Where a tensor belongs by its name."""
+    return _GROUPS.get(apart_of(name, entry) or "", LANGUAGE_MODEL)
+
+
+def weights(listing: Listing, s: Settings | None) -> int | None:
+    """The logical weights of all tensors, packed ones as what they stand for; None where a packing is not known."""
+    plain = unpack(listing, s.raw if s else None)
+    if plain.unknown:
+        return None
+    each = [e.elements for e in plain.listing.values()]
+    return None if None in each else sum(n for n in each if n is not None)

@@ -1,0 +1,75 @@
+"""What an unquantized checkpoint may hold: its parts, alone and with what some files keep beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import product
+from typing import Any
+
+from atlas.families import Family
+from atlas.numbers.shape import shape_of
+from atlas.numbers.structure import Model
+from atlas.stored.form import BITS, Unsaid
+from atlas.stored.held import Held
+from atlas.stored.rule import context
+from atlas.stored.units import CORRECTION, REST, Unit, units
+from schemas.vocabulary import Component, Role
+
+_WIDTHS = ("BF16", "F32")
+
+
+def possible(model: Model, family: Family, config: Mapping[str, Any]) -> Iterator[tuple[Held, ...]]:
+    """Every sum of a checkpoint that is stored as it was trained, the likeliest first. Raises `Unsaid`."""
+    c = context(model, family, config)
+    found = units(model, family, drafts=True)
+    if c.has_towers and not any(u.where == "towers" for u in found):
+        raise Unsaid("the towers are not described, and their weights are in the files")
+    own, drafts = [u for u in found if u.where != "drafts"], [u for u in found if u.where == "drafts"]
+    extra = {"tied_head": _tied(model), "buffers": _rotary(model)}
+    types = (c.dtype, *(t for t in _WIDTHS if BITS[t] != BITS[c.dtype]))
+    for dtype, kept, with_drafts, *beside in product(
+        types, _KEPT, (True, False) if drafts else (False,), (False, True), (False, True)
+    ):
+        held = tuple(_held(u, dtype, kept) for u in (*own, *(drafts if with_drafts else ())))
+        added = tuple(x for on, name in zip(beside, extra, strict=True) if on for x in extra[name](dtype))
+        if all(not on or extra[name](dtype) for on, name in zip(beside, extra, strict=True)):
+            yield held + added
+
+
+_KEPT: tuple[tuple[str, ...], ...] = ((), (CORRECTION,), ("A_log", "linear_attn.norm.weight"))
+"""Tensors that some publishers keep in F32, by the end of their names."""
+
+
+def _held(u: Unit, dtype: str, kept: tuple[str, ...]) -> Held:
+    tensors = 1 if u.stacked else u.copies
+    of = "F32" if kept and u.kind == REST and u.name.endswith(kept) else dtype
+    elements = u.copies
+    for n in u.shape:
+        elements *= n
+    return Held(u.where, "unquantized", of, tensors, elements)
+
+
+Added = Callable[[str], tuple[Held, ...]]
+
+
+def _tied(model: Model) -> Added:
+    """A tied head that is stored a second time."""
+    shapes = [t for p in model.ends.parts for t in p.tensors if t.component is Component.UNEMBEDDING and not t.stored]
+    matrix = [t for t in shapes if t.role is Role.MATMUL]
+
+    def added(dtype: str) -> tuple[Held, ...]:
+        return tuple(Held("tied_head", "unquantized", dtype, 1, t.elements) for t in matrix)
+
+    return added
+
+
+def _rotary(model: Model) -> Added:
+    """Rotary frequencies that old files keep, half the rotated width of every layer, in F32."""
+    each = [(m.rotary_dim // 2, n) for m, n in shape_of(model).mixers if m.rotary_dim]
+    kept = tuple(Held("buffers", "unquantized", "F32", n, n * half) for half, n in each)
+
+    def added(dtype: str) -> tuple[Held, ...]:
+        del dtype
+        return kept
+
+    return added
