@@ -16,6 +16,7 @@ from atlas.reading.config import Config, Raw, mapping
 from atlas.reading.rotary import Rotary, read_rotary
 from atlas.stored.answer import storage
 from atlas.stored.settings import IN_CONFIG, settings_of
+from atlas.stored.subject import Subject
 from schemas.vocabulary import Check, Component, Verdict
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
 
     bare, rotary = design_row(model), read_rotary(c)
     dtype, quant = _storage(c)
-    stored = storage(model, c.rules, data, settings_of(data))
+    drafts = component(model_ledger(model), Component.MTP) if mtp.known(c) else None
+    has_towers = bool(c.rules.outer.get("has_towers")) or bool(c.opt("has_towers"))
+    stored = storage(Subject(model, c.rules, data, has_towers=has_towers, drafts=drafts), settings_of(data))
     row = msgspec.structs.replace(
         bare,
         repo_id=name,
@@ -39,9 +42,10 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
         tie_word_embeddings=bool(c.top("tie_word_embeddings")),
         dtype=dtype,
         quant_method=quant,
-        has_towers=bool(c.rules.outer.get("has_towers")) or bool(c.opt("has_towers")),
+        has_towers=has_towers,
         n_mtp_layers=mtp.stated(c),
-        params_mtp=component(model_ledger(model), Component.MTP) if mtp.known(c) else None,
+        params_mtp=drafts,
+        params_checkpoint=_in_files(bare, drafts, has_towers=has_towers),
         weight_bytes_checkpoint=stored.bytes,
         **_context(rotary, bare),
     )
@@ -78,6 +82,13 @@ def _first(c: Config, keys: tuple[str, ...]) -> Any:
             if value:
                 return value
     return None
+
+
+def _in_files(bare: Fingerprint, drafts: int | None, *, has_towers: bool) -> int | None:
+    """Weights of the files as far as the config says what is in them; None where a part is not known."""
+    towers = bare.params_towers if has_towers else 0
+    parts = (bare.params_total, drafts, towers, bare.params_buffers)
+    return None if None in parts else sum(n for n in parts if n is not None)
 
 
 def _context(rotary: Rotary, bare: Fingerprint) -> dict[str, Any]:

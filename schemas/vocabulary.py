@@ -27,6 +27,7 @@ class Verdict(StrEnum):
 
     KNOWN = "known"
     ASSUMED = "assumed"
+    MEASURED = "measured"  # exact weights from headers or a GGUF's table, and nothing else
     REFUSED = "refused"
 
 

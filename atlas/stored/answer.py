@@ -6,19 +6,18 @@ evidence there is no number, and the reason says what is missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import msgspec
 
 from atlas.checkpoint.packing import Listing
-from atlas.families import Family
-from atlas.numbers.structure import Model
 from atlas.stored import measured, plain
 from atlas.stored.form import Unsaid
 from atlas.stored.held import StoredRow, by_dtype, rows, total_bytes
 from atlas.stored.rule import by_rule
 from atlas.stored.settings import Settings
+from atlas.stored.subject import Subject
 
 HEADER, INDEX, RULE = "header", "index", "rule"
 SILENT = (
@@ -44,16 +43,10 @@ class Files(NamedTuple):
     total_bytes: int | None = None
 
 
-def storage(
-    model: Model | None,
-    family: Family | None,
-    config: Mapping[str, Any],
-    s: Settings | None,
-    files: Files | None = None,
-) -> Storage:
-    """What the files of a checkpoint hold."""
+def storage(of: Subject | None, s: Settings | None, files: Files | None = None) -> Storage:
+    """What the files of a checkpoint hold; `of` is its model, where that could be derived."""
     files = files or Files()
-    possible = [*_possible(model, family, config, s, files)]
+    possible = [*_possible(of, s, files)]
     if files.listing is not None:
         return _by_header(files.listing, possible, s)
     reason = next((p for p in possible if isinstance(p, str)), None)
@@ -65,17 +58,15 @@ def storage(
     return _by_rule(found[0])
 
 
-def _possible(
-    model: Model | None, family: Family | None, config: Mapping[str, Any], s: Settings | None, files: Files
-) -> Iterator[tuple[StoredRow, ...] | str]:
+def _possible(of: Subject | None, s: Settings | None, files: Files) -> Iterator[tuple[StoredRow, ...] | str]:
     """What the files may hold by rule, the likeliest first; a text where the settings say too little."""
-    if model is None or family is None:
+    if of is None:
         return
     try:
         if s is not None:
-            yield rows(by_rule(model, family, config, s), RULE)
+            yield rows(by_rule(of, s), RULE)
         elif files.listing is not None or files.total_bytes:
-            yield from (rows(h, RULE) for h in plain.possible(model, family, config))
+            yield from (rows(h, RULE) for h in plain.possible(of))
     except Unsaid as said:
         yield str(said)
 

@@ -43,8 +43,9 @@ def scheme(s: Settings, c: Context) -> Scheme:
         group = next((g for g in groups if g.named(u.module)), None) or next((g for g in groups if g.every), None)
         return None if group is None else _form(u, group, c.dtype, shape)
 
+    targets = tuple(g.named for g in groups if not g.every)
     added = caches(c, c.dtype, (1,)) if s.get("kv_cache_scheme") else ()
-    return Scheme(form, kept.bias_alone(c), added, splits_experts=True)
+    return Scheme(form, kept.bias_alone(c), added, targets, splits_experts=True)
 
 
 def _is_of_tower(name: str) -> bool:

@@ -26,6 +26,8 @@ SIZES = 2
 def scheme(s: Settings, c: Context) -> Scheme:
     """The form of every module. Raises `Unsaid`."""
     own = of_transformers(s)
+    if s.get("moe_quant_algo") is not None or c.model_type == "deepseek_v4":
+        raise Unsaid("what stays wide, and in which types, beside experts of four bits is not said")
     block = _block(s.get("weight_block_size"))
     left = texts(s.get("modules_to_not_convert") or s.get("ignored_layers"), "modules_to_not_convert")
     skipped = ends(left or ["lm_head"])

@@ -1,8 +1,8 @@
 """Tensors that stay in F32 when a library saves a model in 16 bits.
 
-transformers 5 keeps what a class lists as strictly F32: of the mixture-of-experts classes with sigmoid routing these
-are the router and its correction bias (`_keep_in_fp32_modules_strict` in its modelling files, read in 5.24). Published
-originals keep the correction bias alone.
+transformers 5 keeps what a class lists as strictly F32 (`_keep_in_fp32_modules_strict` in its modelling files): of the
+mixture-of-experts classes with sigmoid routing the correction bias, and from 5.24 on (not yet in 5.11, 5.17 and 5.21
+to 5.23) the router too. Published originals keep the correction bias alone.
 """
 
 from __future__ import annotations
@@ -18,16 +18,21 @@ ROUTED = frozenset((
 ))  # fmt: skip
 _GATE_ALONE = frozenset(("deepseek_v2", "deepseek_ocr2"))
 _NORMS = "gpt_oss"
+_SINCE = (5, 24)
 
 
 def router_and_bias(c: Context) -> Callable[[Unit], str]:
     """As transformers 5 saves: router and correction bias in F32 where the class says so."""
-    return _kept(c, router=c.fuses and c.model_type in ROUTED | _GATE_ALONE, bias=c.fuses and c.model_type in ROUTED)
+    return _kept(c, router=_keeps_router(c), bias=True)
 
 
 def router_alone(c: Context) -> Callable[[Unit], str]:
     """As AutoRound packs under transformers 5: the router in F32, its bias in 16 bits."""
-    return _kept(c, router=c.fuses and c.model_type in ROUTED | _GATE_ALONE, bias=False)
+    return _kept(c, router=_keeps_router(c), bias=False)
+
+
+def _keeps_router(c: Context) -> bool:
+    return c.version is not None and c.version >= _SINCE and c.model_type in ROUTED | _GATE_ALONE
 
 
 def bias_alone(c: Context) -> Callable[[Unit], str]:

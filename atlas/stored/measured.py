@@ -40,3 +40,35 @@ def weights(listing: Listing, s: Settings | None) -> int | None:
         return None
     each = [e.elements for e in plain.listing.values()]
     return None if None in each else sum(n for n in each if n is not None)
+
+
+_HEADS = (".lm_head.weight", ".embed_out.weight", ".output.weight", ".output_layer.weight")
+_TABLES = (
+    ".embed_tokens.weight", ".wte.weight", ".word_embeddings.weight", ".tok_embeddings.weight", ".token_embd.weight",
+)  # fmt: skip
+_EXPERTS = (".experts.", ".switch_mlp.", "_exps.")
+
+
+def components(listing: Listing, s: Settings | None) -> dict[str, int]:
+    """Weights by what they belong to, as far as names tell; empty where a packing is not known."""
+    plain = unpack(listing, s.raw if s else None)
+    found: dict[str, int] = {}
+    if plain.unknown or any(e.elements is None for e in plain.listing.values()):
+        return found
+    for name, entry in plain.listing.items():
+        kind = _component(name, entry)
+        if kind is not None and entry.elements is not None:
+            found[kind] = found.get(kind, 0) + entry.elements
+    return found
+
+
+def _component(name: str, entry: Stored) -> str | None:
+    apart = apart_of(name, entry)
+    if apart is not None:
+        return apart
+    last = "." + name
+    if last.endswith(_HEADS):
+        return "unembedding"
+    if last.endswith(_TABLES):
+        return "embedding"
+    return "experts_routed" if any(x in name for x in _EXPERTS) else None

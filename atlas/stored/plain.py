@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import product
-from typing import Any
 
-from atlas.families import Family
 from atlas.numbers.shape import shape_of
 from atlas.numbers.structure import Model
 from atlas.stored.form import BITS, Unsaid
 from atlas.stored.held import Held
-from atlas.stored.rule import context
+from atlas.stored.subject import Subject, context
 from atlas.stored.units import CORRECTION, REST, Unit, units
 from schemas.vocabulary import Component, Role
 
 _WIDTHS = ("BF16", "F32")
 
 
-def possible(model: Model, family: Family, config: Mapping[str, Any]) -> Iterator[tuple[Held, ...]]:
+def possible(of: Subject) -> Iterator[tuple[Held, ...]]:
     """Every sum of a checkpoint that is stored as it was trained, the likeliest first. Raises `Unsaid`."""
-    c = context(model, family, config)
-    found = units(model, family, drafts=True)
-    if c.has_towers and not any(u.where == "towers" for u in found):
+    c = context(of)
+    found = units(of.model, of.family, drafts=True)
+    if of.has_towers and not any(u.where == "towers" for u in found):
         raise Unsaid("the towers are not described, and their weights are in the files")
     own, drafts = [u for u in found if u.where != "drafts"], [u for u in found if u.where == "drafts"]
-    extra = {"tied_head": _tied(model), "buffers": _rotary(model)}
+    extra = {"tied_head": _tied(of.model), "buffers": _rotary(of.model)}
     types = (c.dtype, *(t for t in _WIDTHS if BITS[t] != BITS[c.dtype]))
     for dtype, kept, with_drafts, *beside in product(
         types, _KEPT, (True, False) if drafts else (False,), (False, True), (False, True)

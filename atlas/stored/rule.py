@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-from atlas.families import Family
-from atlas.numbers.shape import shape_of
-from atlas.numbers.structure import Model
 from atlas.stored import bitsandbytes, compressed, fp8, integers, mlx, modelopt, others
-from atlas.stored.form import DTYPES, Form, Part, Unsaid
+from atlas.stored.covered import covered, named
+from atlas.stored.form import Form, Part, Unsaid
 from atlas.stored.held import Held
-from atlas.stored.scheme import Context, Reader, Scheme
+from atlas.stored.scheme import Reader, Scheme
 from atlas.stored.settings import Settings
-from atlas.stored.units import EXPERT, REST, Unit, units
-from schemas.vocabulary import AttentionKind
+from atlas.stored.subject import Subject, context
+from atlas.stored.units import EXPERT, Unit, units
 
 METHODS: dict[str, Reader] = {
     "fp8": fp8.scheme,
@@ -34,68 +31,35 @@ METHODS: dict[str, Reader] = {
 """The readers of settings by the method's name."""
 
 
-def by_rule(model: Model, family: Family, config: Mapping[str, Any], s: Settings) -> tuple[Held, ...]:
+def by_rule(of: Subject, s: Settings) -> tuple[Held, ...]:
     """Every tensor of the checkpoint, by groups of equal ones. Raises `Unsaid` where the settings say too little."""
     reader = METHODS.get(s.method)
     if reader is None:
         raise Unsaid(f"the quantization {s.method!r} is not described")
-    c = context(model, family, config)
-    drafts = drafts_stored(model, config, s)
-    found = units(model, family, drafts=drafts)
-    _described(family, found, c)
+    c = context(of, s.method)
+    found = units(of.model, of.family, drafts=drafts_stored(of, s), named=named(s))
+    if of.has_towers and not any(u.where == "towers" for u in found):
+        raise Unsaid(f"the towers of {of.family.model_type} are not described, and their weights are in the files")
+    covered(found, s)
     made = reader(s, c)
+    for target in made.targets:
+        if not any(target(u.module) for u in found if u.is_module):
+            raise Unsaid("a target of the settings takes no module of the structure")
     return tuple(_stored(made, found))
 
 
-def _described(family: Family, found: tuple[Unit, ...], c: Context) -> None:
-    """Raises `Unsaid` where parts of the checkpoint are not part of the structure."""
-    if c.has_towers and not any(u.where == "towers" for u in found):
-        raise Unsaid(f"the towers of {family.model_type} are not described, and their weights are in the files")
-
-
-def context(model: Model, family: Family, config: Mapping[str, Any]) -> Context:
-    """What the readers need to know. Raises `Unsaid` where no type is stated."""
-    mixers = [(m, n) for m, n in shape_of(model).mixers if m.attention_kind is not None]
-    latent = next((m for m, _ in mixers if m.attention_kind is AttentionKind.MLA), None)
-    return Context(
-        model_type=family.model_type,
-        dtype=_dtype(config),
-        major=_major(config.get("transformers_version")),
-        attention_layers=sum(n for _, n in mixers),
-        has_experts=any(t.stored > 1 for each in model.counted() for p in each.parts for t in p.tensors),
-        has_towers=bool(family.outer.get("has_towers")),
-        heads=latent and latent.n_q_heads,
-        value_dim=latent and latent.v_head_dim,
-    )
-
-
-def _dtype(config: Mapping[str, Any]) -> str:
-    """The type of what is not quantized, as the config states it."""
-    inner = (config.get(k) for k in ("text_config", "llm_config", "language_config", "thinker_config"))
-    for raw in (config, *inner):
-        for key in ("dtype", "torch_dtype"):
-            stated = raw.get(key) if isinstance(raw, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-            if isinstance(stated, str) and stated.removeprefix("torch.") in DTYPES:
-                return DTYPES[stated.removeprefix("torch.")]
-    raise Unsaid("no dtype is stated for what is not quantized")
-
-
-def _major(version: object) -> int | None:
-    head = str(version).partition(".")[0]
-    return int(head) if head.isdecimal() else None
-
-
-def drafts_stored(model: Model, config: Mapping[str, Any], s: Settings) -> bool:
+def drafts_stored(of: Subject, s: Settings) -> bool:
     """Whether the drafting layers are in the files.
 
     A publisher's own fp8 keeps them; any other tool where its settings name them. Raises `Unsaid` where layers are
     stored that the structure does not have.
     """
-    del config
-    has = any(r.stack == "mtp" for r in model.runs)
-    if s.method == "fp8" and not fp8.of_transformers(s):
-        return has
-    return has and _names_drafts(s, model.n_layers)
+    named = _names_drafts(s, of.model.n_layers)
+    if not named and (s.method != "fp8" or fp8.of_transformers(s)):
+        return False
+    if of.drafts is None or (named and not of.drafts):
+        raise Unsaid("drafting layers are in the files, and what they hold is not described")
+    return bool(of.drafts)
 
 
 def _names_drafts(s: Settings, n: int) -> bool:
@@ -152,6 +116,3 @@ def _of_form(u: Unit, form: Form, *, stacked: bool) -> Iterator[Held]:
         )
     if form.loose:
         yield Held("scales", form.scheme, "U8", u.copies * form.loose, None)
-
-
-__all__ = ["METHODS", "REST", "Unsaid", "by_rule", "context", "drafts_stored"]

@@ -18,7 +18,7 @@ class Context(NamedTuple):
 
     model_type: str
     dtype: str  # the file's word for what the unquantized tensors are kept in
-    major: int | None  # of the transformers that wrote the config
+    version: tuple[int, int] | None  # of the transformers that wrote the config
     attention_layers: int
     has_experts: bool
     has_towers: bool
@@ -28,7 +28,7 @@ class Context(NamedTuple):
     @property
     def fuses(self) -> bool:
         """Whether the writer held experts as one tensor, so that tools for linear layers did not see them."""
-        return self.major is not None and self.major >= FUSING
+        return self.version is not None and self.version[0] >= FUSING
 
 
 class Scheme(NamedTuple):
@@ -37,6 +37,7 @@ class Scheme(NamedTuple):
     form: Callable[[Unit], Form | None]
     dtype: Callable[[Unit], str]
     added: tuple[Part, ...] = ()
+    targets: tuple[Callable[[str], bool], ...] = ()  # each has to take a module, else names are not what they seem
     splits_experts: bool = False  # stacked experts are written one by one
     stacks_experts: bool = False  # experts are written as one tensor
 

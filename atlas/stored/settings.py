@@ -11,7 +11,7 @@ Raw = Mapping[str, Any]
 IN_CONFIG = ("quantization_config", "compression_config", "quantization")
 FILES = ("hf_quant_config.json", "quantize_config.json", "quant_config.json")
 """Files beside config.json that hold settings: ModelOpt's, AutoGPTQ's, AutoAWQ's."""
-_INNER = ("text_config", "llm_config", "language_config", "thinker_config")
+INNER = ("text_config", "llm_config", "language_config", "thinker_config")
 _MOST = 40
 
 
@@ -41,7 +41,7 @@ def settings_of(config: Raw, files: Mapping[str, Raw] | None = None) -> Settings
 
 def _stated(config: Raw) -> tuple[str, Raw] | None:
     """The config's own object with its key, the outermost first."""
-    for prefix, holder in (("", config), *((f"{k}.", config.get(k)) for k in _INNER)):
+    for prefix, holder in (("", config), *((f"{k}.", config.get(k)) for k in INNER)):
         for key in IN_CONFIG:
             found = _object(_object(holder).get(key))
             if found:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from atlas.checkpoint.expected import spelled
-from atlas.checkpoint.naming import Namer, Spelling, namer
+from atlas.checkpoint.naming import Namer, Spelling, is_present, namer
 from atlas.families import Family
-from atlas.numbers.structure import Model, Tensor
+from atlas.numbers.structure import Layer, Model, Tensor
 from atlas.stored.form import Shape
 from schemas.vocabulary import Component, Role
 
@@ -65,11 +65,15 @@ class Unit(NamedTuple):
 _WHERE = {Component.MTP: "drafts", Component.TOWERS: "towers", Component.BUFFERS: "buffers"}
 
 
-def units(model: Model, family: Family, *, drafts: bool) -> tuple[Unit, ...]:
-    """Everything a checkpoint of this model stores, tied weights once, drafting layers where they are in the files."""
-    found = [*_of_model(model, namer(family, model, ()))]
+def units(model: Model, family: Family, *, drafts: bool, named: Collection[str] = ()) -> tuple[Unit, ...]:
+    """Everything a checkpoint of this model stores, tied weights once, drafting layers where they are in the files.
+
+    `named` are modules that its settings name: of several spellings a family has, those are taken.
+    """
+    names = namer(family, model, [f"{n}.weight" for n in named])
+    found = [*_of_model(model, names)]
     if drafts:
-        found += _of_drafts(model)
+        found += _of_drafts(model, names, apart=any(n.startswith(_DRAFTS) for n in named))
     return tuple(_with_own_routers(found))
 
 
@@ -109,22 +113,33 @@ def _kind(name: str, tensor: Tensor) -> str:
     return LINEAR if name.endswith(".weight") else REST
 
 
-def _of_drafts(model: Model) -> Iterator[Unit]:
-    """The drafting layers, numbered behind the model's own as their files do."""
-    index = model.n_layers
+_DRAFTS = "mtp."
+_AROUND = {
+    "eh_proj.weight": "mtp.fc.weight",
+    "enorm.weight": "mtp.pre_fc_norm_embedding.weight",
+    "hnorm.weight": "mtp.pre_fc_norm_hidden.weight",
+    "shared_head.norm.weight": "mtp.norm.weight",
+}
+"""What Qwen's files call the tensors around their drafting layers."""
+
+
+def _of_drafts(model: Model, names: Namer, *, apart: bool) -> Iterator[Unit]:
+    """The drafting layers, numbered behind the model's own as most files do, or `apart`, as Qwen's do."""
+    index = 0
     for run in model.runs:
-        if run.stack != "mtp":
-            continue
-        for _ in range(run.repeats):
+        for _ in range(run.repeats if run.stack == "mtp" else 0):
             for each in run.layers:
-                yield from (
-                    u for p in each.parts for t in p.tensors if t.stored for u in units_of(_drafted(index, t), [t])
-                )
+                prefix = f"{_DRAFTS}layers.{index}." if apart else f"model.layers.{model.n_layers + index}."
+                yield from _of_draft(each, names, prefix)
                 index += 1
 
 
-def _drafted(index: int, tensor: Tensor) -> Spelling:
-    return Spelling((f"model.layers.{index}.{tensor.name}",))
+def _of_draft(each: Layer, names: Namer, prefix: str) -> Iterator[Unit]:
+    for tensor in (t for p in each.parts for t in p.tensors if t.stored):
+        around = _AROUND.get(tensor.name) if prefix.startswith(_DRAFTS) else None
+        found = [s.after(prefix) for s in names.made.of(tensor.name)]
+        used = next((s for s in found if is_present(s, names.present)), found[0])
+        yield from units_of(used if around is None else Spelling((around,)), [tensor])
 
 
 def _with_own_routers(found: Iterable[Unit]) -> Iterator[Unit]:

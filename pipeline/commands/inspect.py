@@ -41,12 +41,12 @@ def run(
     from pipeline.sheets import inspect
     from pipeline.sheets.screen import write
 
-    models = inspect.models(path)
+    models, beside = inspect.models(path), inspect.beside_of(path)
     if jsonl:
         for name, raw in models:
-            _line(inspect.as_object(inspect.derived(raw, name, changes), layers=layers, evidence=evidence))
+            _line(inspect.as_object(inspect.derived(raw, name, changes, beside), layers=layers, evidence=evidence))
         return
-    found = [(name, raw, inspect.derived(raw, name, changes)) for name, raw in models]
+    found = [(name, raw, inspect.derived(raw, name, changes, beside)) for name, raw in models]
     several = path != "-" and inspect.is_several(Path(path))
     if json:
         objects = [_beside(d, name, raw, changes, layers=layers, evidence=evidence) for name, raw, d in found]
@@ -55,7 +55,7 @@ def run(
         write(inspect.summary([d for *_, d in found]))
     else:
         write(inspect.sheet_of(*found[0], changes, layers=layers, evidence=evidence))
-    if not several and found[0][2].model is None:
+    if not several and found[0][2].fingerprint.verdict == "refused":
         raise typer.Exit(3)
 
 

@@ -18,7 +18,8 @@ from atlas.refusal import Refused
 from pipeline.errors import NotFound, Usage
 from pipeline.sheets.lines import DIM, STRONG, WARN, Line, title
 from pipeline.sheets.sheet import sheet
-from pipeline.sources import disk
+from pipeline.sources import beside, disk
+from pipeline.sources.beside import Beside
 from pipeline.sources.disk import Content
 from pipeline.text import json_line, shorten, terminal
 from pipeline.units import binary, scaled
@@ -40,12 +41,25 @@ def is_several(path: Path) -> bool:
     return path.is_dir() and not disk.is_checkpoint(path)
 
 
-def derived(raw: Content, name: str, changes: list[str] | None) -> Derived:
-    """One config derived, with the changes of a what-if applied. Raises `Usage` for a change that cannot be read."""
+def beside_of(path: str) -> Beside | None:
+    """What lies beside the config of a checkpoint's folder; None where the path is no such folder.
+
+    Raises `Invalid` or `NotFound` where a file of it is damaged or lost.
+    """
+    folder = Path(path)
+    return beside.of_folder(folder) if path != "-" and folder.is_dir() and disk.is_checkpoint(folder) else None
+
+
+def derived(raw: Content, name: str, changes: list[str] | None, found: Beside | None = None) -> Derived:
+    """One config derived, with the changes of a what-if applied. Raises `Usage` for a change that cannot be read.
+
+    `found` is what lies beside the config: settings and weights of the checkpoint as it is, so a what-if leaves it out.
+    """
     if isinstance(raw, Refused):
         return refusal(raw, name, None)
     if not changes:
-        return derive(raw, name=name)
+        plain = derive(raw, name=name)
+        return plain if found is None else beside.weighed(plain, raw, found)
     try:
         data = load(raw)
     except Refused as refused:
@@ -78,6 +92,8 @@ def _apply(data: dict[str, Any], change: str) -> None:
 def as_object(d: Derived, *, layers: bool, evidence: bool) -> dict[str, Any]:
     """The fingerprint as an object, with its layers and evidence where asked for."""
     made: dict[str, Any] = msgspec.to_builtins(d.fingerprint)
+    made["stored"] = msgspec.to_builtins(d.stored.rows)
+    made["stored_evidence"], made["stored_reason"] = d.stored.evidence, d.stored.reason or d.stored.note
     if layers:
         made["layers"] = [] if d.model is None else msgspec.to_builtins(layers_expanded(d.model))
     if evidence:

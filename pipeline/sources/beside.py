@@ -13,12 +13,16 @@ import msgspec
 import orjson
 
 from atlas.interpret import Derived, reader
+from atlas.numbers.fingerprint import Evidence
 from atlas.parse import MAX_BYTES, load
 from atlas.refusal import Refused
+from atlas.stored import measured
 from atlas.stored.answer import Files, storage
-from atlas.stored.settings import FILES, settings_of
+from atlas.stored.settings import FILES, Settings, settings_of
+from atlas.stored.subject import Subject
 from pipeline.errors import Invalid
 from pipeline.sources import headers
+from schemas.vocabulary import Origin, RefusalKind, Verdict
 
 
 class Beside(NamedTuple):
@@ -29,7 +33,7 @@ class Beside(NamedTuple):
 
 
 def of_folder(folder: Path) -> Beside:
-    """What lies in a checkpoint's folder. Raises `Invalid` where a file of it is damaged, `NotFound` for lost shards."""
+    """What lies in a checkpoint's folder. Raises `Invalid` for a damaged file, `NotFound` for lost shards."""
     names = {p.name for p in folder.iterdir() if p.is_file()}
     found = {name: settings((folder / name).read_bytes(), name) for name in FILES if name in names}
     has_weights = bool(headers.weights(names)) or any(n in names for n in headers.INDEXES)
@@ -55,6 +59,42 @@ def settings(raw: bytes, name: str) -> Mapping[str, Any]:
     return found  # pyright: ignore[reportUnknownVariableType]
 
 
+_OPEN = frozenset((
+    RefusalKind.UNKNOWN_FAMILY, RefusalKind.UNKNOWN_CLASS, RefusalKind.NOT_DERIVABLE, RefusalKind.MISSING_KEY
+))  # fmt: skip
+"""Refusals that say nothing against a file: only that no rule is known for it."""
+
+
+def _measured(derived: Derived, s: Settings | None, files: Files) -> Derived:
+    """What headers alone give of a model that no rule is known for: exact weights, and nothing else."""
+    row = derived.fingerprint
+    if files.listing is None or row.refusal_kind not in _OPEN:
+        return derived
+    found = storage(None, s, files)
+    weights = measured.components(files.listing, s)
+    row = msgspec.structs.replace(
+        row,
+        verdict=Verdict.MEASURED.value,
+        quant_method=s.method if s else None,
+        weight_bytes_checkpoint=found.bytes,
+        params_checkpoint=measured.weights(files.listing, s),
+        **({f"params_{k}": n for k, n in weights.items()} if weights else {}),
+    )
+    evidence = tuple(
+        Evidence(name, value, Origin.HEADER.value, "counted in the headers of its files")
+        for name, value in (("params_checkpoint", row.params_checkpoint), ("weight_bytes_checkpoint", found.bytes))
+        if value is not None
+    )
+    return msgspec.structs.replace(derived, fingerprint=row, stored=found, evidence=evidence)
+
+
+def _subject(derived: Derived, data: Mapping[str, Any]) -> Subject | None:
+    row, model = derived.fingerprint, derived.model
+    if model is None:
+        return None
+    return Subject(model, reader(dict(data)).rules, data, has_towers=bool(row.has_towers), drafts=row.params_mtp)
+
+
 def weighed(derived: Derived, raw: bytes | Mapping[str, Any], beside: Beside) -> Derived:
     """A derivation with what lies beside its config taken into account: stored form, bytes, quantization."""
     if not beside.settings and beside.files == Files():
@@ -64,8 +104,9 @@ def weighed(derived: Derived, raw: bytes | Mapping[str, Any], beside: Beside) ->
     except Refused:
         return derived
     s = settings_of(data, beside.settings)
-    family = reader(data).rules if derived.model is not None else None
-    found = storage(derived.model, family, data, s, beside.files)
+    if derived.model is None:
+        return _measured(derived, s, beside.files)
+    found = storage(_subject(derived, data), s, beside.files)
     row = msgspec.structs.replace(
         derived.fingerprint,
         weight_bytes_checkpoint=found.bytes,

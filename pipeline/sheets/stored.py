@@ -1,0 +1,95 @@
+"""What the files of a checkpoint hold, as lines of a sheet: by group and type, and what the number rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from atlas.interpret import Derived
+from atlas.numbers.fingerprint import Fingerprint
+from atlas.stored.answer import Storage
+from atlas.stored.held import StoredRow, by_dtype
+from pipeline.sheets.lines import DIM, STRONG, WARN, WIDTH, Line, title, wrapped
+from pipeline.text import shorten, terminal
+from pipeline.units import binary
+
+GROUPS = {
+    "language_model": "language model",
+    "towers": "towers and projectors",
+    "drafts": "drafting layers",
+    "tied_head": "second copy of a tied head",
+    "buffers": "buffers",
+    "scales": "scales, zeros, settings",
+}
+EVIDENCE = {
+    "header": "by its headers",
+    "index": "by its index, and the rule agrees",
+    "rule": "by rule, from its settings",
+}
+
+
+def stored_form(derived: Derived) -> Iterator[Line]:
+    """The section of a sheet: bytes with what proves them, then the groups; without proof what is missing."""
+    f, stored = derived.fingerprint, derived.stored
+    yield title("Stored form", _words(f))
+    yield from _total(f, stored)
+    for row in stored.rows:
+        yield _row(row)
+    if stored.rows and f.params_checkpoint and stored.bytes:
+        yield [
+            ("  bits per weight ", DIM),
+            (f"{8 * stored.bytes / f.params_checkpoint:.3f}", ""),
+            (_types(stored.rows), DIM),
+        ]
+    yield []
+
+
+def _words(f: Fingerprint) -> str:
+    stated = ", ".join(terminal(x) for x in (f.dtype, f.quant_method) if x)
+    return shorten(f"stated: {stated}" if stated else "no type stated", 50)
+
+
+def _total(f: Fingerprint, stored: Storage) -> Iterator[Line]:
+    if stored.bytes is not None:
+        proof = f" = {binary(stored.bytes)}, {EVIDENCE.get(stored.evidence or '', '')}"
+        yield [("  tensors      ", DIM), (f"{stored.bytes:,} bytes", STRONG), (proof, DIM)]
+    else:
+        at_bf16 = "" if f.weight_bytes_bf16 is None else f"at bf16 {binary(f.weight_bytes_bf16)}, "
+        yield [("  tensors      ", DIM), (f"{at_bf16}stored form not proven", WARN)]
+    if stored.reason or stored.note:
+        yield from wrapped(terminal(stored.reason or stored.note or ""), 4, DIM)
+
+
+def _row(row: StoredRow) -> Line:
+    size = "-" if row.bytes is None else f"{row.bytes:,}"
+    what = f"{GROUPS.get(row.group, terminal(row.group))}, {terminal(row.scheme)}"
+    return [(f"  {shorten(what, 44):<45}", ""), (f"{terminal(row.dtype):<9}", DIM), (f"{size:>{WIDTH - 56}}", "")]
+
+
+def _types(rows: Iterable[StoredRow]) -> str:
+    return shorten("  elements: " + ", ".join(f"{n:,} {d}" for d, n in sorted(by_dtype(rows).items())), WIDTH - 25)
+
+
+def measured(derived: Derived) -> Iterator[Line]:
+    """What is known of a checkpoint whose files alone speak: its weights, and why there is nothing else."""
+    f = derived.fingerprint
+    yield from wrapped(terminal(f"Measured, not derived: {f.refusal_reason}"), 2, WARN)
+    yield from wrapped("Weights are exact, by its headers; no cache and no structure follows from shapes.", 2, DIM)
+    yield []
+    if f.params_checkpoint is not None:
+        yield [("  weights      ", DIM), (f"{f.params_checkpoint:,}", STRONG)]
+    for label, n in _components(f):
+        yield [(f"    {label:<22}", DIM), (f"{n:>19,}", "")]
+    yield []
+    yield from stored_form(derived)
+
+
+def _components(f: Fingerprint) -> Iterator[tuple[str, int]]:
+    found = {
+        "token table": f.params_embedding,
+        "output table": f.params_unembedding,
+        "routed experts": f.params_experts_routed,
+        "drafting layers": f.params_mtp,
+        "towers and projectors": f.params_towers,
+        "buffers": f.params_buffers,
+    }
+    yield from ((label, n) for label, n in found.items() if n)
