@@ -76,6 +76,7 @@ class Comparison(msgspec.Struct, frozen=True, eq=False):
     prefix: str
     derived: int
     found: int
+    unknown: frozenset[str] = frozenset()
 
 
 def compare(
@@ -237,4 +238,5 @@ class _Held:
             self.names.place.layer("decoder"),
             derived,
             found,
+            self.plain.unknown,
         )

@@ -37,10 +37,14 @@ class Storage(msgspec.Struct, frozen=True):
 
 
 class Files(NamedTuple):
-    """What is known of a checkpoint's files: their tensors, or what an index states, or neither."""
+    """What is known of a checkpoint's files: their tensors, or what an index states, or neither.
+
+    `groups` are those of table `stored` that an index's names belong to.
+    """
 
     listing: Listing | None = None
     total_bytes: int | None = None
+    groups: frozenset[str] | None = None
 
 
 def storage(of: Subject | None, s: Settings | None, files: Files | None = None) -> Storage:
@@ -52,7 +56,7 @@ def storage(of: Subject | None, s: Settings | None, files: Files | None = None) 
     reason = next((p for p in possible if isinstance(p, str)), None)
     found = [p for p in possible if not isinstance(p, str)]
     if files.total_bytes:
-        return _by_index(files.total_bytes, found, reason)
+        return _by_index(files.total_bytes, [f for f in found if _named_alike(f, files.groups)], reason)
     if s is None or not found:
         return Storage(reason=reason or SILENT)
     return _by_rule(found[0])
@@ -69,6 +73,14 @@ def _possible(of: Subject | None, s: Settings | None, files: Files) -> Iterator[
             yield from (rows(h, RULE) for h in plain.possible(of))
     except Unsaid as said:
         yield str(said)
+
+
+def _named_alike(found: tuple[StoredRow, ...], groups: frozenset[str] | None) -> bool:
+    """Whether a sum has the towers, drafts and buffers that names show, and no others."""
+    return groups is None or frozenset(r.group for r in found) & _BESIDE == groups & _BESIDE
+
+
+_BESIDE = frozenset(("towers", "drafts", "buffers"))
 
 
 def _by_rule(found: tuple[StoredRow, ...]) -> Storage:
@@ -104,7 +116,20 @@ def _by_header(listing: Listing, possible: list[tuple[StoredRow, ...] | str], s:
     for each in possible:
         if not isinstance(each, str) and (same := _agreeing(each, found)) is not None:
             return Storage(_as(same, HEADER), total, HEADER)
-    return Storage(found, total, HEADER)
+    by_settings = possible[0] if s is not None and possible else None
+    return Storage(found, total, HEADER, note=None if by_settings is None else _differing(by_settings, found))
+
+
+def _differing(ours: tuple[StoredRow, ...] | str, found: tuple[StoredRow, ...]) -> str:
+    """What the rule gives otherwise than headers, by type."""
+    if isinstance(ours, str):
+        return f"no rule to hold against it: {ours}"
+    one, other = by_dtype(found), by_dtype(ours)
+    differences = {k: one.get(k, 0) - other.get(k, 0) for k in one | other}
+    words = ", ".join(f"{n:+,} {k}" for k, n in differences.items() if n)
+    return (
+        f"the rule of its settings gives other elements: the files have {words}" if words else "tensors differ in count"
+    )
 
 
 def _agreeing(by_rule: tuple[StoredRow, ...], found: tuple[StoredRow, ...]) -> tuple[StoredRow, ...] | None:

@@ -9,22 +9,22 @@ from atlas.numbers.shape import shape_of
 from atlas.numbers.structure import Model
 from atlas.stored.form import BITS, Unsaid
 from atlas.stored.held import Held
-from atlas.stored.subject import Subject, context
+from atlas.stored.subject import Subject, stated_dtype
 from atlas.stored.units import CORRECTION, REST, Unit, units
 from schemas.vocabulary import Component, Role
 
-_WIDTHS = ("BF16", "F32")
+_WIDTHS = ("BF16", "F32", "F64")
 
 
 def possible(of: Subject) -> Iterator[tuple[Held, ...]]:
     """Every sum of a checkpoint that is stored as it was trained, the likeliest first. Raises `Unsaid`."""
-    c = context(of)
+    dtype = stated_dtype(of.config) or "BF16"
     found = units(of.model, of.family, drafts=True)
     if of.has_towers and not any(u.where == "towers" for u in found):
         raise Unsaid("the towers are not described, and their weights are in the files")
     own, drafts = [u for u in found if u.where != "drafts"], [u for u in found if u.where == "drafts"]
     extra = {"tied_head": _tied(of.model), "buffers": _rotary(of.model)}
-    types = (c.dtype, *(t for t in _WIDTHS if BITS[t] != BITS[c.dtype]))
+    types = (dtype, *(t for t in _WIDTHS if BITS[t] != BITS[dtype]))
     for dtype, kept, with_drafts, *beside in product(
         types, _KEPT, (True, False) if drafts else (False,), (False, True), (False, True)
     ):

@@ -45,14 +45,20 @@ def context(of: Subject, method: str | None = None) -> Context:
 
 def _dtype(config: Mapping[str, Any], method: str | None) -> str:
     """The type of what is not quantized, as the config states it."""
+    stated = stated_dtype(config)
+    if stated is None and method not in _BY_FORMAT:
+        raise Unsaid("no dtype is stated for what is not quantized")
+    return stated or "BF16"
+
+
+def stated_dtype(config: Mapping[str, Any]) -> str | None:
+    """The file's word for the type that a config states, its own or its language model's."""
     for raw in (config, *(config.get(k) for k in INNER)):
         for key in ("dtype", "torch_dtype"):
             stated = raw.get(key) if isinstance(raw, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
             if isinstance(stated, str) and stated.removeprefix("torch.") in DTYPES:
                 return DTYPES[stated.removeprefix("torch.")]
-    if method in _BY_FORMAT:
-        return "BF16"
-    raise Unsaid("no dtype is stated for what is not quantized")
+    return None
 
 
 def _version(stated: object) -> tuple[int, int] | None:

@@ -42,7 +42,7 @@ def sheet(derived: Derived, *, layers: bool = False, evidence: bool = False) -> 
     yield from _weights(f)
     yield from _state(f)
     yield from _runtime(f)
-    yield from stored_form(derived)
+    yield from stored_form(f, derived.stored)
     yield from strip(layers_expanded(derived.model), whole=layers)
     yield from _assumed(derived)
     yield from _unread(derived)

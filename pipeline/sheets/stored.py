@@ -27,9 +27,8 @@ EVIDENCE = {
 }
 
 
-def stored_form(derived: Derived) -> Iterator[Line]:
+def stored_form(f: Fingerprint, stored: Storage) -> Iterator[Line]:
     """The section of a sheet: bytes with what proves them, then the groups; without proof what is missing."""
-    f, stored = derived.fingerprint, derived.stored
     yield title("Stored form", _words(f))
     yield from _total(f, stored)
     for row in stored.rows:
@@ -80,7 +79,7 @@ def measured(derived: Derived) -> Iterator[Line]:
     for label, n in _components(f):
         yield [(f"    {label:<22}", DIM), (f"{n:>19,}", "")]
     yield []
-    yield from stored_form(derived)
+    yield from stored_form(f, derived.stored)
 
 
 def _components(f: Fingerprint) -> Iterator[tuple[str, int]]:

@@ -35,15 +35,21 @@ class Beside(NamedTuple):
 def of_folder(folder: Path) -> Beside:
     """What lies in a checkpoint's folder. Raises `Invalid` for a damaged file, `NotFound` for lost shards."""
     names = {p.name for p in folder.iterdir() if p.is_file()}
-    found = {name: settings((folder / name).read_bytes(), name) for name in FILES if name in names}
     has_weights = bool(headers.weights(names)) or any(n in names for n in headers.INDEXES)
-    return Beside(found, files_of(headers.local(folder)) if has_weights else Files())
+    return Beside(settings_in(folder), files_of(headers.local(folder)) if has_weights else Files())
+
+
+def settings_in(folder: Path) -> dict[str, Mapping[str, Any]]:
+    """The settings files of a folder, as objects. Raises `Invalid`."""
+    return {name: settings((folder / name).read_bytes(), name) for name in FILES if (folder / name).is_file()}
 
 
 def files_of(found: headers.Headers) -> Files:
     """What headers say: every tensor with its shape, or of an index alone the bytes it states."""
     known = bool(found.listing) and all(e.shape is not None for e in found.listing.values())
-    return Files(found.listing if known else None, None if known else found.total_bytes)
+    if known:
+        return Files(found.listing)
+    return Files(None, found.total_bytes, frozenset(measured.group(n, e) for n, e in found.listing.items()))
 
 
 def settings(raw: bytes, name: str) -> Mapping[str, Any]:
