@@ -15,7 +15,7 @@ from atlas.checkpoint.packing import Listing
 from atlas.stored import measured, plain
 from atlas.stored.form import Unsaid
 from atlas.stored.held import StoredRow, by_dtype, rows, total_bytes
-from atlas.stored.rule import by_rule
+from atlas.stored.rule import stores_tied_once, variants
 from atlas.stored.settings import Settings
 from atlas.stored.subject import Subject
 
@@ -34,6 +34,7 @@ class Storage(msgspec.Struct, frozen=True):
     evidence: str | None = None
     reason: str | None = None
     note: str | None = None
+    against: tuple[StoredRow, ...] = ()  # the rule's rows, where headers differ from them
 
 
 class Files(NamedTuple):
@@ -57,9 +58,9 @@ def storage(of: Subject | None, s: Settings | None, files: Files | None = None) 
     found = [p for p in possible if not isinstance(p, str)]
     if files.total_bytes:
         return _by_index(files.total_bytes, [f for f in found if _named_alike(f, files.groups)], reason)
-    if s is None or not found:
+    if of is None or s is None or not found:
         return Storage(reason=reason or SILENT)
-    return _by_rule(found[0])
+    return _by_rule(found, sure=not found[1:] or stores_tied_once(of, s))
 
 
 def _possible(of: Subject | None, s: Settings | None, files: Files) -> Iterator[tuple[StoredRow, ...] | str]:
@@ -68,7 +69,7 @@ def _possible(of: Subject | None, s: Settings | None, files: Files) -> Iterator[
         return
     try:
         if s is not None:
-            yield rows(by_rule(of, s), RULE)
+            yield from (rows(h, RULE) for h in variants(of, s))
         elif files.listing is not None or files.total_bytes:
             yield from (rows(h, RULE) for h in plain.possible(of))
     except Unsaid as said:
@@ -83,8 +84,12 @@ def _named_alike(found: tuple[StoredRow, ...], groups: frozenset[str] | None) ->
 _BESIDE = frozenset(("towers", "drafts", "buffers"))
 
 
-def _by_rule(found: tuple[StoredRow, ...]) -> Storage:
+def _by_rule(possible: list[tuple[StoredRow, ...]], *, sure: bool) -> Storage:
+    found = possible[0]
     total = total_bytes(found)
+    if total is not None and not sure:
+        both = " or ".join(f"{total_bytes(f):,}" for f in possible if total_bytes(f) is not None)
+        return Storage(found, None, RULE, f"{both} bytes: some tools store a tied head a second time, and no file says")
     if total is not None:
         return Storage(found, total, RULE)
     known = sum(r.bytes for r in found if r.bytes is not None)
@@ -98,7 +103,7 @@ def _by_index(total: int, found: list[tuple[StoredRow, ...]], reason: str | None
     for each in found:
         if total_bytes(each) == total:
             return Storage(_as(each, INDEX), total, INDEX)
-        if total_bytes(each) is None and total > sum(r.bytes or 0 for r in each):
+        if total_bytes(each) is None and _texts_fill(each, total):
             return Storage(each, total, INDEX, note="the index's total; the lengths of some texts follow from no rule")
     if not found:
         return Storage(
@@ -109,6 +114,16 @@ def _by_index(total: int, found: list[tuple[StoredRow, ...]], reason: str | None
     return Storage(found[0], None, None, f"an index states {total:,} bytes, the rule gives {words}: they do not agree")
 
 
+def _texts_fill(found: tuple[StoredRow, ...], total: int) -> bool:
+    """Whether what a rule leaves open, texts of some 170 bytes each, makes up the rest of a total."""
+    rest = total - sum(r.bytes or 0 for r in found)
+    texts = sum(r.tensors for r in found if r.bytes is None)
+    return _SHORTEST * texts <= rest <= _LONGEST * texts
+
+
+_SHORTEST, _LONGEST = 120, 240
+
+
 def _by_header(listing: Listing, possible: list[tuple[StoredRow, ...] | str], s: Settings | None) -> Storage:
     """What headers state, to the byte; in the rule's groups where it gives the same, else as far as names tell."""
     found = measured.rows_of(listing, s, HEADER)
@@ -116,8 +131,10 @@ def _by_header(listing: Listing, possible: list[tuple[StoredRow, ...] | str], s:
     for each in possible:
         if not isinstance(each, str) and (same := _agreeing(each, found)) is not None:
             return Storage(_as(same, HEADER), total, HEADER)
-    by_settings = possible[0] if s is not None and possible else None
-    return Storage(found, total, HEADER, note=None if by_settings is None else _differing(by_settings, found))
+    if s is None or not possible:
+        return Storage(found, total, HEADER)
+    ours = possible[0]
+    return Storage(found, total, HEADER, None, _differing(ours, found), () if isinstance(ours, str) else ours)
 
 
 def _differing(ours: tuple[StoredRow, ...] | str, found: tuple[StoredRow, ...]) -> str:

@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from atlas.numbers.structure import Model
 from atlas.stored.form import BITS
+from schemas.vocabulary import Component, Role
 
 
 class Held(NamedTuple):
@@ -22,6 +24,12 @@ class Held(NamedTuple):
     tensors: int
     elements: int | None
     weights: int | None = None
+
+
+def plain_tied(model: Model, dtype: str) -> tuple[Held, ...]:
+    """A tied head that is stored a second time, as it was; nothing where the head is not tied."""
+    tables = [t for p in model.ends.parts for t in p.tensors if t.component is Component.UNEMBEDDING and not t.stored]
+    return tuple(Held("tied_head", "unquantized", dtype, 1, t.elements) for t in tables if t.role is Role.MATMUL)
 
 
 class StoredRow(msgspec.Struct, frozen=True, gc=False):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import product
 
 from atlas.numbers.shape import shape_of
 from atlas.numbers.structure import Model
 from atlas.stored.form import BITS, Unsaid
-from atlas.stored.held import Held
+from atlas.stored.held import Held, plain_tied
 from atlas.stored.subject import Subject, stated_dtype
 from atlas.stored.units import CORRECTION, REST, Unit, units
-from schemas.vocabulary import Component, Role
 
 _WIDTHS = ("BF16", "F32", "F64")
 
@@ -52,13 +52,7 @@ Added = Callable[[str], tuple[Held, ...]]
 
 def _tied(model: Model) -> Added:
     """A tied head that is stored a second time."""
-    shapes = [t for p in model.ends.parts for t in p.tensors if t.component is Component.UNEMBEDDING and not t.stored]
-    matrix = [t for t in shapes if t.role is Role.MATMUL]
-
-    def added(dtype: str) -> tuple[Held, ...]:
-        return tuple(Held("tied_head", "unquantized", dtype, 1, t.elements) for t in matrix)
-
-    return added
+    return partial(plain_tied, model)
 
 
 def _rotary(model: Model) -> Added:

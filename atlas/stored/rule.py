@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from atlas.stored import bitsandbytes, compressed, fp8, integers, mlx, modelopt, others
 from atlas.stored.covered import covered, named
 from atlas.stored.form import Form, Part, Unsaid
-from atlas.stored.held import Held
+from atlas.stored.held import Held, plain_tied
 from atlas.stored.scheme import Reader, Scheme
 from atlas.stored.settings import Settings
 from atlas.stored.subject import Subject, context
@@ -29,6 +29,23 @@ METHODS: dict[str, Reader] = {
     "quanto": others.quanto,
 }
 """The readers of settings by the method's name."""
+
+
+def variants(of: Subject, s: Settings) -> Iterator[tuple[Held, ...]]:
+    """What the files hold by rule, and the same with a tied head stored again. Raises `Unsaid`."""
+    plain = by_rule(of, s)
+    yield plain
+    again = plain_tied(of.model, context(of, s.method).dtype)
+    if again and s.method != "mlx":
+        yield plain + again
+
+
+def stores_tied_once(of: Subject, s: Settings) -> bool:
+    """Whether the tool stores a tied head once for certain: those that save through transformers, from version 5 on."""
+    return s.method in _ONCE or context(of, s.method).fuses
+
+
+_ONCE = ("mlx", "bitsandbytes", "hqq", "torchao")
 
 
 def by_rule(of: Subject, s: Settings) -> tuple[Held, ...]:

@@ -18,6 +18,7 @@ from atlas.interpret import Derived, derive, reader
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.parse import load
 from atlas.stored.answer import INDEX, Storage
+from atlas.stored.held import StoredRow, by_dtype
 from atlas.stored.settings import settings_of
 from pipeline.errors import NotFound
 from pipeline.sources.beside import Beside, files_of, settings_in, weighed
@@ -94,7 +95,26 @@ def verified(
     )
     note = RENAMED if _only_names(held) else UNREAD if held.check is Check.UNCHECKED and held.unknown else None
     made = msgspec.structs.replace(known, comparison=held, note=note)
-    return made if held.shapes_known else _by_bytes(made, headers.total_bytes)
+    return _by_settings(made, held) if held.shapes_known else _by_bytes(made, headers.total_bytes)
+
+
+def _by_settings(found: Verified, held: Comparison) -> Verified:
+    """An exact checkpoint whose packed weights have other types or sizes than its settings say is off.
+
+    Drafts and towers may be packed or not as their tool liked, so beside them this is not decided.
+    """
+    stored = found.stored
+    if held.check is not Check.EXACT or not stored.against or {"mtp", "towers"} & held.apart.keys():
+        return found
+    if _packed(stored.rows) == _packed(stored.against):
+        return found
+    off = msgspec.structs.replace(held, check=Check.OFF)
+    return msgspec.structs.replace(found, comparison=off, note=stored.note)
+
+
+def _packed(rows: Iterable[StoredRow]) -> dict[str, int]:
+    """Elements by type of what holds quantized weights, scales aside."""
+    return by_dtype(r for r in rows if r.group != "scales" and r.scheme != "unquantized")
 
 
 RENAMED = (
