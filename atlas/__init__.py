@@ -8,6 +8,8 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,6 +27,20 @@ _HOMES = {
     "Fingerprint": "atlas.numbers.fingerprint",
     "LayerRow": "atlas.numbers.fingerprint",
 }
+
+
+def _own(package: str) -> None:
+    """See that a package of ours is the one that would be imported; raises `ImportError` naming what is in its way."""
+    found = find_spec(package)
+    stands = None if found is None or found.origin is None else Path(found.origin).parent
+    if stands != Path(__file__).parents[1] / package:
+        raise ImportError(
+            f"the atlas needs its own package '{package}', but {stands or f'a folder {package} without modules'} comes "
+            "first on sys.path: rename that folder, or start Python elsewhere"
+        )
+
+
+_own("schemas")
 
 
 def __getattr__(name: str) -> object:

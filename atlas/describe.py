@@ -9,7 +9,7 @@ import msgspec
 
 from atlas.numbers.design import design_columns, design_features
 from atlas.numbers.fingerprint import Fingerprint
-from atlas.numbers.measure import component, model_ledger
+from atlas.numbers.measure import component, growth_bytes_per_token, model_ledger
 from atlas.numbers.structure import Model
 from atlas.parts import mtp
 from atlas.reading.config import Config, Raw, mapping
@@ -48,6 +48,7 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
         params_checkpoint=_in_files(bare, drafts, has_towers=has_towers),
         weight_bytes_checkpoint=stored.bytes,
         **_context(rotary, bare),
+        growth_bytes_per_token=_growth(model, rotary.max_context),
     )
     features = (*design_features(model), *_own_features(row))
     return Derived(row, model, c.evidence(), c.unread(), features, stored)
@@ -101,6 +102,11 @@ def _context(rotary: Rotary, bare: Fingerprint) -> dict[str, Any]:
         "max_context": rotary.max_context,
         "native_context": rotary.native_context,
     }
+
+
+def _growth(model: Model, max_context: int | None) -> float | None:
+    """Growth at the stated context; None where nothing is kept between steps."""
+    return growth_bytes_per_token(model, max_context) if model.has_cache else None
 
 
 def _own_features(row: Fingerprint) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from atlas.parts import ENDS, FFNS, MIXERS, Reader
 from atlas.parts.ends import norm
 from atlas.parts.mtp import drafts
 from atlas.parts.norms import NORMS
+from atlas.parts.sourced import alone, encoders
 from atlas.reading import correct
 from atlas.reading.config import Config, View
 from atlas.refusal import Refused, contradiction, not_derivable, shown
@@ -160,8 +161,9 @@ def stacked(c: Config, layers: Layers) -> tuple[Run, ...]:
     stacks = STACKS[c.rules.stacks](c)
     runs = build(c, layers) if "decoder" in stacks else ()
     if "encoder" not in stacks:
-        return runs
-    return runs + tuple(r._replace(stack="encoder") for r in build(encoder_reader(c), {}))
+        return alone(runs)
+    encoder = build(encoder_reader(c), {})
+    return runs + encoders(encoder) if runs else tuple(r._replace(stack="encoder") for r in encoder)
 
 
 Layers = dict[tuple[str, str], Layer]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from schemas.fields import SUMMED
 from schemas.registry import CONTENT, TABLES
-from schemas.vocabulary import APART, Component, Origin, Outcome, StateKind
+from schemas.vocabulary import APART, Component, Origin, Outcome, Role, StateKind
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -149,11 +149,16 @@ _NOT_DERIVED = " AND (d.{column} IS NOT NULL OR f.folded > 0)"
 """Weights beside the language model may be unknown: null, and then no row of `parameters` either."""
 
 _APART = ", ".join(f"'{c}'" for c in sorted(APART))
+_USED = (
+    "CASE WHEN choices IS NULL THEN touched * elements"
+    " ELSE (2 * touched * stored * elements + choices) // (2 * choices) END"
+)
+"""Weights one token uses on average, to the nearest whole one."""
 _SUMS: dict[str, str] = {
     "params_total": f"sum(repeats * stored * elements) FILTER (component NOT IN ({_APART}))",
-    "params_active": f"sum(repeats * least(stored, touched) * elements) FILTER (component NOT IN ({_APART}))",
+    "params_active": f"sum(repeats * least(stored * elements, {_USED})) FILTER (component NOT IN ({_APART}))",
     "params_active_compute": (
-        f"sum(repeats * touched * elements) FILTER (component NOT IN ({_APART}) AND role = 'matmul')"
+        f"sum(repeats * {_USED}) FILTER (component NOT IN ({_APART}) AND role = '{Role.MATMUL}')"
     ),
     **{f"params_{c}": f"sum(repeats * stored * elements) FILTER (component = '{c}')" for c in Component},
 }
@@ -170,9 +175,22 @@ def _parameters() -> Iterator[Rule]:
     wrong = " OR ".join(f"abs(share_{c} - params_{c} / params_total) > 1e-12" for c in SUMMED)
     yield _design_rule("the shares sum to 1", f"params_total > 0 AND coalesce(abs({shares} - 1) > 1e-9, true)")
     yield _design_rule("each share is its component / params_total", f"params_total > 0 AND ({wrong})")
+    yield _fold_rule(
+        "params_active_max",
+        f"nullif(sum(repeats * least(stored, touched) * elements) FILTER (component NOT IN ({_APART})),"
+        f" {_SUMS['params_active']})",
+        "parameters",
+    )
+    yield _fold_rule(
+        "source_flops_per_token",
+        f"nullif(2 * coalesce(sum(repeats * {_USED}) FILTER (component NOT IN ({_APART}) AND role = '{Role.SOURCE}'),"
+        " 0), 0)",
+        "parameters",
+    )
     yield _design_rule(
         "flops_per_token is 2 x params_active_compute", "flops_per_token IS DISTINCT FROM 2 * params_active_compute"
     )
+    yield _design_rule("params_active is at most params_active_max", "params_active >= params_active_max")
     yield _design_rule("weight_bytes_bf16 is 2 x params_total", "weight_bytes_bf16 IS DISTINCT FROM 2 * params_total")
     yield Rule(
         "parameters",
@@ -217,6 +235,7 @@ def _held(tokens: int) -> str:
 _KEPT: dict[str, str] = {
     "kv_bytes_per_token": _growth("kv", ' AND "window" IS NULL'),
     "kv_bytes_per_token_first": _growth("kv", ""),
+    "growth_bytes_per_token_first": f"{_growth('kv', '')} + {_growth('index', '')}",
     "index_bytes_per_token": _growth("index", ""),
     "state_bytes_constant": f"coalesce(sum(repeats * elements * {_WIDTH}) FILTER (stride = 0), 0)",
     "kv_bytes_4k": _held(4_096),
@@ -236,6 +255,21 @@ def _states() -> Iterator[Rule]:
         f"{_WIDTH} / stride) AS folded FROM states WHERE kind = '{StateKind.CROSS}' GROUP BY design_id)"
         " USING (design_id)"
         " WHERE cross_kv_bytes_per_source_token IS DISTINCT FROM folded",
+    )
+    yield Rule(
+        "configs",
+        "growth_bytes_per_token sums the caches that the stated context does not fill",
+        "SELECT c.config_id FROM configs c JOIN designs d USING (design_id) LEFT JOIN (SELECT config_id,"
+        f" sum(repeats * elements * {_WIDTH} / stride) FILTER (s.kind IN ('kv', 'index') AND (s.\"window\" IS NULL OR"
+        ' s."window" >= max_context)) AS folded FROM configs JOIN states s USING (design_id) GROUP BY config_id) f'
+        " USING (config_id) WHERE (c.growth_bytes_per_token IS NULL) <> (d.growth_bytes_per_token_first IS NULL)"
+        " OR abs(c.growth_bytes_per_token - coalesce(folded, 0)) > 1e-6",
+    )
+    yield Rule(
+        "states",
+        "keys and values make an entry",
+        "SELECT design_id || ' ' || part FROM states WHERE k_elements + v_elements <> elements"
+        " OR (k_elements IS NULL) <> (v_elements IS NULL) OR (k_elements IS NULL AND kind IN ('kv', 'cross'))",
     )
     yield _design_rule(
         "a longer context never holds less",

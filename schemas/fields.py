@@ -14,6 +14,7 @@ from schemas.vocabulary import (
     AttentionKind,
     Check,
     Component,
+    Mask,
     NormClass,
     NormPlacement,
     Position,
@@ -96,13 +97,25 @@ def _kv_at(suffix: str, tokens: int) -> Field:
     return count(f"kv_bytes_{suffix}", meaning, "bytes")
 
 
-def _reads_at(suffix: str, tokens: int) -> tuple[Field, Field]:
-    flops = f"Weight-free work of one token that looks back over {tokens:,} tokens, on top of flops_per_token."
+def _reads_at(suffix: str, tokens: int) -> tuple[Field, Field, Field]:
+    flops = (
+        f"Weight-free work of one token that looks at {tokens:,} tokens, on top of flops_per_token: attention's two"
+        " products and the scores of an indexer (its weighting by head is left out); MLA as it reads its latent; sparse"
+        " attention at its top-k; windows at their bound; a recurrent step at 4 (RG-LRU), 6 (Mamba), 8 (delta rule,"
+        " RWKV) FLOPs per element of its state. The mixing of several residual streams, convolutions (in"
+        " flops_per_token), norms, softmax, activations, rotations, masks and biases are left out."
+    )
     moved = (
         f"Bytes moved to decode one token after {tokens:,}: params_active_compute at 2 bytes plus the cache it reads."
     )
+    prompt = (
+        f"The same of a whole prompt of {tokens:,} tokens: the sum of the reads at each position, itself included, a"
+        " windowed or chunked layer at min(t, window), MLA expanded (the form prefill runs), top-k applied; state work"
+        " left out. Where attention looks both ways, every position looks at all."
+    )
     return (
         count(f"attention_flops_per_token_{suffix}", flops, "FLOPs"),
+        count(f"prefill_attention_flops_{suffix}", prompt, "FLOPs"),
         count(f"decode_bytes_per_token_{suffix}", moved, "bytes"),
     )
 
@@ -161,13 +174,24 @@ EXPERTS: tuple[Field, ...] = (
 )
 
 ATOMS: tuple[Field, ...] = (
-    word("activation", "Activation function of the feed-forward networks."),
+    word(
+        "activation",
+        "Activation of the feed-forward networks as the class builds it, not as the config spells it: silu, gelu (by"
+        " the error function), gelu_tanh (its approximation, under its many names), quick_gelu, relu, relu2 (squared),"
+        " swigluoai (gpt-oss: gate x sigmoid(1.702 gate), both halves clamped), xielu, ...; gated or not is"
+        " is_gated_ffn.",
+    ),
     flag("is_gated_ffn", "Whether the feed-forward network multiplies by a gate (three matrices instead of two)."),
     word("norm_class", "Normalisation of the blocks.", NormClass),
     word("norm_placement", "Where the block norms stand.", NormPlacement),
     flag("has_qk_norm", "Whether queries and keys are normalised."),
     flag("has_attention_bias", "Whether any attention projection has a bias."),
     flag("has_sinks", "Whether attention has learned sinks."),
+    word(
+        "attention_mask",
+        "Which positions a token may look at; of an encoder-decoder the decoder's; null where nothing attends.",
+        Mask,
+    ),
     flag("tie_word_embeddings", "Whether the output head is the token table."),
 )
 
@@ -196,10 +220,24 @@ PARAMETERS: tuple[Field, ...] = (
         "Weights that a checkpoint of the class stores, tied weights once. Components sum to it exactly.",
         "weights",
     ),
-    count("params_active", "Stored weights that one token uses, each once; the token table whole.", "weights"),
+    count(
+        "params_active",
+        "Stored weights that one token uses, each once; the token table whole. Where a router has empty choices, the"
+        " mean over all choices.",
+        "weights",
+    ),
+    count(
+        "params_active_max",
+        "The most stored weights that a token can use, where a router has empty choices; null where that is"
+        " params_active.",
+        "weights",
+    ),
     count(
         "params_active_compute",
-        "Matmul weights as often as they multiply for one token; no looked-up tables.",
+        "Matmul weights as often as they multiply in one decode step, or for one token of an encoder; no looked-up"
+        " tables. Convolutions are in it once. An encoder beside a decoder, the keys and values of cross-attention,"
+        " what needs an image (in a step of text alone), poolers and heads that run once a sequence, and the mixing of"
+        " several residual streams are left out.",
         "weights",
     ),
     *(_params(c, m) for c, m in COMPONENT_MEANINGS.items()),
@@ -213,7 +251,25 @@ PARAMETERS: tuple[Field, ...] = (
     *(_share(c) for c in SUMMED),
 )
 
+_GROWTH = "DOUBLE: a cache may have one entry per several tokens."
+
 CACHE: tuple[Field, ...] = (
+    Field(
+        "growth_bytes_per_token",
+        "real",
+        "Growth of keys, values and index per token at the stated context: a window no shorter than max_context is no"
+        f" bound; where max_context is null every window bounds. {_BF16} {_GROWTH}",
+        "bytes/token",
+        least=0,
+        home="configs",
+    ),
+    Field(
+        "growth_bytes_per_token_first",
+        "real",
+        f"The same below every window: what one of the first tokens adds. {_BF16} {_GROWTH}",
+        "bytes/token",
+        least=0,
+    ),
     count("kv_bytes_per_token", f"Growth per token once every window is full. {_BF16}", "bytes/token"),
     count("kv_bytes_per_token_first", f"What one token adds while every window is open. {_BF16}", "bytes/token"),
     count("index_bytes_per_token", "Side caches of sparse-attention indexers, apart from both.", "bytes/token"),
@@ -235,10 +291,24 @@ CACHE: tuple[Field, ...] = (
 
 COST: tuple[Field, ...] = (
     count("flops_per_token", "2 x params_active_compute: a multiply-add is 2.", "FLOPs"),
+    count(
+        "source_flops_per_token",
+        "2 x the weights that one token of a source is multiplied by: the encoder's layers, keys and values of"
+        " cross-attention. Convolutions that make the source's tokens, and the reads within the source, are left out."
+        " Null where there is no source.",
+        "FLOPs",
+    ),
+    count(
+        "cross_attention_flops_per_source_token",
+        "What one decoded token spends looking at one token of the source; null where there is no source.",
+        "FLOPs",
+    ),
     _READS_4K[0],
     _READS_128K[0],
     _READS_4K[1],
     _READS_128K[1],
+    _READS_4K[2],
+    _READS_128K[2],
     count("weight_bytes_bf16", "params_total at 2 bytes.", "bytes"),
     count(
         "weight_bytes_checkpoint",

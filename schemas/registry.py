@@ -14,9 +14,11 @@ from schemas.vocabulary import (
     Check,
     Component,
     Ffn,
+    Mask,
     Mixer,
     Origin,
     Outcome,
+    Position,
     RefusalKind,
     Role,
     StateKind,
@@ -157,6 +159,8 @@ LAYERS = Table(
         ),
         _must(count("state_bytes_constant", "State of a fixed size.", "bytes")),
         count("kv_shared_from", "Layer whose cache this one reads.", "layers"),
+        word("position", "How this mixer knows where a token stands; null where it does not attend.", Position),
+        word("attention_mask", "Which positions this mixer may look at; null where it does not attend.", Mask),
         word("ffn", "Feed-forward network of the layer.", Ffn, nullable=False),
         _must(
             count("params", "Stored weights of the whole layer, the same in the row of each of its mixers.", "weights")
@@ -179,7 +183,13 @@ PARAMETERS = Table(
         _REPEATS,
         Field("shape", "ints", "Shape of one copy; empty for a scalar.", "elements", nullable=False),
         _must(count("stored", "Copies the checkpoint stores.", "copies")),
-        _must(count("touched", "Copies (or times) one token uses it.", "copies")),
+        _must(count("touched", "Copies (or times) one token uses it, at most.", "copies")),
+        count(
+            "choices",
+            "Choices of the router, empty ones among them: a token uses touched x stored / choices copies on average."
+            " Null where none is empty.",
+            "copies",
+        ),
         word("role", "What one token does with it.", Role, nullable=False),
         word("component", "What it belongs to.", Component, nullable=False),
         Field("elements", "int", "Numbers in one copy: the product of the shape.", "elements", nullable=False, least=0),
@@ -204,7 +214,23 @@ STATES = Table(
             StateKind,
             nullable=False,
         ),
+        word("stack", "The layers that keep it: decoder, encoder or mtp; null for the ends of the model."),
+        count("owner", "Index of the first layer that keeps it; null for the ends of the model.", "layers"),
+        Field(
+            "owner_step",
+            "int",
+            "The row stands for the layers owner + k x owner_step, k < repeats.",
+            "layers",
+            nullable=False,
+            least=1,
+        ),
         _must(count("elements", "Elements of one entry.", "elements")),
+        count(
+            "k_elements", "Keys among them; a latent that is keys and values is all keys. Null elsewhere.", "elements"
+        ),
+        count("v_elements", "Values among them; 0 where keys and values are one. Null elsewhere.", "elements"),
+        count("channels", "Channels of a convolution's columns; null elsewhere.", "channels"),
+        count("kernel", "Tokens that convolution spans; null elsewhere.", "tokens"),
         _must(count("stride", "Tokens per entry; 0 where the state has a fixed size.", "tokens")),
         count("window", "Tokens held at most; null where there is no bound.", "tokens"),
         Field(

@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-SCHEMA_VERSION = "1.0.0"
+SCHEMA_VERSION = "2.0.0"
 
-SCHEMA_CHANGES: tuple[tuple[str, str], ...] = (("1.0.0", "First published tables, views and macros."),)
+SCHEMA_CHANGES: tuple[tuple[str, str], ...] = (
+    (
+        "2.0.0",
+        (
+            "design_id covers the activation as built and the mask. flops_per_token, attention_flops_*, decode_* and"
+            " params_active_compute are of one decode step: what an encoder beside a decoder costs stands in"
+            " source_flops_per_token and cross_attention_flops_per_source_token, short convolutions stand once, poolers"
+            " and heads that run once a sequence nowhere; encoders have attention FLOPs. activation is canonical;"
+            " norm_class has nonparametric_rmsnorm, norm_placement mixed; role has source, beside, once. New:"
+            " attention_mask, growth_bytes_per_token and _first, params_active_max, prefill_attention_flops_*;"
+            " layers.position and attention_mask; parameters.choices; states.stack, owner, owner_step, k_elements,"
+            " v_elements, channels, kernel."
+        ),
+    ),
+    ("1.0.0", "First published tables, views and macros."),
+)
 """(version, what changed for a reader), newest first."""

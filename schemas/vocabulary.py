@@ -95,6 +95,9 @@ class Role(StrEnum):
     """What one token does with a weight."""
 
     MATMUL = "matmul"  # every element is multiplied and added once
+    SOURCE = "source"  # multiplied once per token of the source: an encoder's, keys and values of cross-attention
+    BESIDE = "beside"  # multiplied by a token only where a source stands beside the text
+    ONCE = "once"  # multiplied once a sequence (poolers, its classifier), or before its tokens exist
     VECTOR = "vector"  # scales, biases, gains: no matrix product
     LOOKUP = "lookup"  # one row is read
 
@@ -138,6 +141,12 @@ class NormClass(StrEnum):
     RMSNORM = "rmsnorm"
     LAYERNORM = "layernorm"
     NONPARAMETRIC = "nonparametric_layernorm"
+    NONPARAMETRIC_RMS = "nonparametric_rmsnorm"
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether the norm multiplies by weights of its own."""
+        return self in (NormClass.RMSNORM, NormClass.LAYERNORM)
 
 
 class NormPlacement(StrEnum):
@@ -148,6 +157,16 @@ class NormPlacement(StrEnum):
     POST_SUBLAYER = "post_sublayer"  # on the sublayer's output, inside the residual (OLMo-2)
     SANDWICH = "sandwich"  # before and after each sublayer
     PARALLEL = "parallel"  # attention and FFN read the same normed input or stand side by side
+    MIXED = "mixed"  # layers differ
+
+
+class Mask(StrEnum):
+    """Which positions a token may look at."""
+
+    CAUSAL = "causal"  # itself and those before it
+    BIDIRECTIONAL = "bidirectional"  # all of the sequence
+    PREFIX = "prefix"  # all of a prefix, then back
+    MIXED = "mixed"  # layers differ
 
 
 class Position(StrEnum):

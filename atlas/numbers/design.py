@@ -9,7 +9,7 @@ from atlas.numbers.measure import COMPONENTS, Ledger, component, model_ledger, p
 from atlas.numbers.shape import Shape, pattern, shape_of
 from atlas.numbers.structure import Mixing, Model, design_id
 from atlas.refusal import Refused
-from schemas.vocabulary import AttentionKind, Component, Ffn, Mixer, RefusalKind
+from schemas.vocabulary import AttentionKind, Component, Ffn, Mask, Mixer, RefusalKind
 
 MOST = 2**62
 """A total beyond this cannot be stored, and no model has it."""
@@ -47,8 +47,10 @@ def design_columns(model: Model) -> dict[str, Any]:
         **_attention(shape),
         **_feeding(shape),
         **_weights(ledger),
-        **_costs(ledger, has_decoder=any(r.stack == "decoder" for r in model.runs)),
+        **_per_step(ledger),
     }
+    if model.has_cache:
+        columns |= _cache(ledger)
     return columns | {"tp_degrees": degrees(columns)}
 
 
@@ -83,9 +85,18 @@ def _attention(shape: Shape) -> dict[str, Any]:
         "has_qk_norm": None if main is None else any(m.qk_norm not in ("none", "latent") for m in heads),
         "has_attention_bias": None if main is None else any(m.has_bias for m in heads),
         "has_sinks": None if main is None else any(m.has_sinks for m in heads),
+        "attention_mask": _mask(heads),
         "position": position,
         "partial_rotary": _rotated(rotary_main) if rotates else None,
     }
+
+
+def _mask(heads: list[Mixing]) -> str | None:
+    """Which positions a token may look at; None where nothing attends."""
+    masks = {m.mask for m in heads}
+    if not masks:
+        return None
+    return next(iter(masks)).value if len(masks) == 1 else Mask.MIXED.value
 
 
 def _rotated(m: Mixing | None) -> float | None:
@@ -125,6 +136,7 @@ def _weights(ledger: Ledger) -> dict[str, Any]:
     found: dict[str, Any] = {
         "params_total": whole_model,
         "params_active": ledger.active,
+        "params_active_max": None if ledger.active_max == ledger.active else ledger.active_max,
         "params_active_compute": ledger.active_compute,
         "weight_bytes_bf16": 2 * whole_model,
         "params_buffers": component(ledger, Component.BUFFERS),
@@ -142,28 +154,32 @@ def _per_token(growth: float) -> int:
     return int(growth)
 
 
-def _costs(ledger: Ledger, *, has_decoder: bool) -> dict[str, Any]:
-    flops = {
+def _per_step(ledger: Ledger) -> dict[str, Any]:
+    """FLOPs of one step, of a source token where there is a source, and of a whole prompt."""
+    return {
         "flops_per_token": 2 * ledger.active_compute,
+        "source_flops_per_token": 2 * ledger.source_compute or None,
+        "cross_attention_flops_per_source_token": ledger.cross_flops or None,
         "attention_flops_per_token_4k": ledger.flops[0],
         "attention_flops_per_token_128k": ledger.flops[1],
+        "prefill_attention_flops_4k": ledger.prompt[0],
+        "prefill_attention_flops_128k": ledger.prompt[1],
     }
-    if not has_decoder:
-        return {"flops_per_token": flops["flops_per_token"]}
+
+
+def _cache(ledger: Ledger) -> dict[str, Any]:
+    """What a sequence keeps, and what a step loads."""
     kv = dict(zip(("kv_bytes_4k", "kv_bytes_32k", "kv_bytes_128k", "kv_bytes_1m"), ledger.kv, strict=True))
-    return (
-        flops
-        | kv
-        | {
-            "kv_bytes_per_token": _per_token(ledger.growth),
-            "kv_bytes_per_token_first": _per_token(ledger.growth_first),
-            "index_bytes_per_token": _per_token(ledger.index_growth),
-            "state_bytes_constant": ledger.constant,
-            "cross_kv_bytes_per_source_token": _per_token(ledger.cross) if ledger.cross else None,
-            "decode_bytes_per_token_4k": 2 * ledger.active_compute + ledger.read_bytes[0],
-            "decode_bytes_per_token_128k": 2 * ledger.active_compute + ledger.read_bytes[1],
-        }
-    )
+    return kv | {
+        "kv_bytes_per_token": _per_token(ledger.growth),
+        "kv_bytes_per_token_first": _per_token(ledger.growth_first),
+        "growth_bytes_per_token_first": ledger.growth_first + ledger.index_growth,
+        "index_bytes_per_token": _per_token(ledger.index_growth),
+        "state_bytes_constant": ledger.constant,
+        "cross_kv_bytes_per_source_token": _per_token(ledger.cross) if ledger.cross else None,
+        "decode_bytes_per_token_4k": 2 * ledger.active_compute + ledger.read_bytes[0],
+        "decode_bytes_per_token_128k": 2 * ledger.active_compute + ledger.read_bytes[1],
+    }
 
 
 def degrees(columns: dict[str, Any]) -> dict[str, str]:

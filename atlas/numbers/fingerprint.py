@@ -34,6 +34,8 @@ class LayerRow(msgspec.Struct, frozen=True, gc=False):
     index_bytes_per_held_token: int | float | None
     state_bytes_constant: int
     kv_shared_from: int | None
+    position: str | None
+    attention_mask: str | None
     ffn: str
     params: int
 
@@ -83,6 +85,7 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     has_qk_norm: bool | None = None
     has_attention_bias: bool | None = None
     has_sinks: bool | None = None
+    attention_mask: str | None = None
     tie_word_embeddings: bool | None = None
     # position and context
     position: str | None = None
@@ -98,6 +101,7 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     # parameters
     params_total: int | None = None
     params_active: int | None = None
+    params_active_max: int | None = None
     params_active_compute: int | None = None
     params_embedding: int | None = None
     params_unembedding: int | None = None
@@ -124,6 +128,8 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     share_norm: float | None = None
     share_other: float | None = None
     # cache and state of one sequence
+    growth_bytes_per_token: float | None = None
+    growth_bytes_per_token_first: float | None = None
     kv_bytes_per_token: int | None = None
     kv_bytes_per_token_first: int | None = None
     index_bytes_per_token: int | None = None
@@ -135,8 +141,12 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     kv_bytes_1m: int | None = None
     # cost of one token
     flops_per_token: int | None = None
+    source_flops_per_token: int | None = None
+    cross_attention_flops_per_source_token: int | None = None
     attention_flops_per_token_4k: int | None = None
     attention_flops_per_token_128k: int | None = None
+    prefill_attention_flops_4k: int | None = None
+    prefill_attention_flops_128k: int | None = None
     decode_bytes_per_token_4k: int | None = None
     decode_bytes_per_token_128k: int | None = None
     weight_bytes_bf16: int | None = None

@@ -6,8 +6,8 @@ Conventions (the contract's, in short):
 buffers stand apart.
 - `params_active`: the stored weights one token uses, each once: top-k of the routed experts, shared experts, a tied
 matrix once.
-- `params_active_compute`: matmul weights as often as they multiply (a tied head once, a shared block each time), no
-looked-up tables.
+- `params_active_compute`: matmul weights as often as they multiply in one step (a tied head once, a shared block each
+time), no looked-up tables. What a source token costs, what runs once a sequence and what needs an image stand apart.
 - Cache and state are logical sizes of one sequence, 2 bytes an element, except states kept at a width of the family's
 own.
 - A window of W holds min(T, W) tokens. FLOPs: a multiply-add is 2. Decode traffic: active compute weights at 2 bytes
@@ -20,7 +20,7 @@ from functools import lru_cache
 
 import msgspec
 
-from atlas.numbers.structure import CACHE_WIDTH, Layer, Model, Part, State
+from atlas.numbers.structure import CACHE_WIDTH, Layer, Model, Part, Read, State
 from schemas.vocabulary import APART, Component, Role
 
 CONTEXTS = {"4k": 4_096, "32k": 32_768, "128k": 131_072, "1m": 1_048_576}
@@ -46,6 +46,10 @@ class Ledger(msgspec.Struct, frozen=True, gc=False):
     flops: tuple[int, int]  # reads at 4k, 128k
     read_bytes: tuple[int, int]  # loaded per token at 4k, 128k
     cross: float  # bytes per token of a source that is looked at, in no other figure
+    active_max: int  # the same as active where no choice of a router is empty
+    source_compute: int  # weights multiplied once per token of a source
+    cross_flops: int  # FLOPs of one decoded token per token of a source
+    prompt: tuple[int, int]  # reads of a whole prompt of 4k, 128k
 
 
 _ORDER = {c: i for i, c in enumerate(Component)}
@@ -57,13 +61,15 @@ _READ_AT = (CONTEXTS["4k"], CONTEXTS["128k"])
 def part_ledger(part: Part) -> Ledger:
     """Fold one part."""
     params = [0] * len(_ORDER)
-    active = compute = 0
+    active = most = compute = source = 0
     for t in part.tensors:
         size = t.elements
         params[_ORDER[t.component]] += t.stored * size
         if t.component not in APART:
-            active += min(t.stored, t.touched) * size
-            compute += t.touched * size if t.role is Role.MATMUL else 0
+            most += min(t.stored, t.touched) * size
+            active += min(t.stored * size, t.used)
+            compute += t.used if t.role is Role.MATMUL else 0
+            source += t.used if t.role is Role.SOURCE else 0
     return Ledger(
         tuple(params),
         active,
@@ -76,7 +82,16 @@ def part_ledger(part: Part) -> Ledger:
         tuple(sum(r.flops * r.entries_at(t) for r in part.reads) for t in _READ_AT),  # pyright: ignore[reportArgumentType]
         tuple(sum(int(r.bytes_at(t)) for r in part.reads) for t in _READ_AT),  # pyright: ignore[reportArgumentType]
         _growth(part.states, "cross", bounded=True),
+        most,
+        source,
+        sum(r.flops for r in part.reads if r.over == "source"),
+        tuple(sum(_in_prompt(r) * r.entries_in_prompt(t) for r in part.reads) for t in _READ_AT),  # pyright: ignore[reportArgumentType]
     )
+
+
+def _in_prompt(read: Read) -> int:
+    """FLOPs per entry in the form that a whole prompt runs in."""
+    return read.flops if read.prefill is None else read.prefill
 
 
 def _growth(states: tuple[State, ...], kind: str, *, bounded: bool, cache_width: float = CACHE_WIDTH) -> float:
@@ -100,8 +115,8 @@ def model_ledger(model: Model) -> Ledger:
 def total(ledgers: list[tuple[int, Ledger]]) -> Ledger:
     """Add ledgers up, each as often as it is counted."""
     params = [0] * len(_ORDER)
-    kv, flops, reads = [0] * 4, [0] * 2, [0] * 2
-    active = compute = constant = 0
+    kv, flops, reads, prompt = [0] * 4, [0] * 2, [0] * 2, [0] * 2
+    active = compute = constant = most = source = looked = 0
     growth = first = index = cross = 0.0
     for n, g in ledgers:
         params = [a + n * b for a, b in zip(params, g.params, strict=True)]
@@ -112,9 +127,13 @@ def total(ledgers: list[tuple[int, Ledger]]) -> Ledger:
         index += n * g.index_growth
         constant += n * g.constant
         cross += n * g.cross
+        most += n * g.active_max
+        source += n * g.source_compute
+        looked += n * g.cross_flops
         kv = [a + n * b for a, b in zip(kv, g.kv, strict=True)]
         flops = [a + n * b for a, b in zip(flops, g.flops, strict=True)]
         reads = [a + n * b for a, b in zip(reads, g.read_bytes, strict=True)]
+        prompt = [a + n * b for a, b in zip(prompt, g.prompt, strict=True)]
     return Ledger(
         tuple(params),
         active,
@@ -127,6 +146,10 @@ def total(ledgers: list[tuple[int, Ledger]]) -> Ledger:
         tuple(flops),  # pyright: ignore[reportArgumentType]
         tuple(reads),  # pyright: ignore[reportArgumentType]
         cross,
+        most,
+        source,
+        looked,
+        tuple(prompt),  # pyright: ignore[reportArgumentType]
     )
 
 
@@ -156,6 +179,27 @@ def kv_bytes_per_token(model: Model, cache_width: float = CACHE_WIDTH) -> float:
         n * _growth(p.states, "kv", bounded=False, cache_width=cache_width)
         for each, n in model.counted().items()
         for p in each.parts
+    )
+
+
+def growth_bytes_per_token(model: Model, max_context: int | None, cache_width: float = CACHE_WIDTH) -> float:
+    """Bytes of cache and index one more token adds at the stated context: a window no shorter than it is no bound."""
+    return sum(
+        n * s.elements * (cache_width if s.width is None else s.width) / s.stride
+        for each, n in model.counted().items()
+        for p in each.parts
+        for s in p.states
+        if s.kind in ("kv", "index") and (s.window is None or (max_context is not None and s.window >= max_context))
+    )
+
+
+def prefill_attention_flops(model: Model, tokens: int) -> int:
+    """FLOPs that all tokens of a prompt spend looking at each other, in the form prefill runs in; no state work."""
+    return sum(
+        n * _in_prompt(r) * r.entries_in_prompt(tokens)
+        for each, n in model.counted().items()
+        for p in each.parts
+        for r in p.reads
     )
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from schemas.vocabulary import AttentionKind, Component, Ffn, Mixer, Role
+from schemas.vocabulary import AttentionKind, Component, Ffn, Mask, Mixer, Role
 
 CACHE_WIDTH = 2
 """Bytes of one cache element unless a caller says otherwise (bf16)."""
@@ -25,7 +25,8 @@ CACHE_WIDTH = 2
 class Tensor(NamedTuple):
     """A weight of this shape: `stored` copies in the checkpoint, `touched` of them (or times) by one token.
 
-    Experts are stored 256, touched 8. A tied head is stored 0, touched 1. `name` is relative to the layer.
+    Experts are stored 256, touched 8. A tied head is stored 0, touched 1. `name` is relative to the layer. Where a
+    router also has empty choices, `choices` counts all of them and `touched` is the most a token can use.
     """
 
     name: str
@@ -34,18 +35,31 @@ class Tensor(NamedTuple):
     role: Role = Role.MATMUL
     stored: int = 1
     touched: int = 1
+    choices: int | None = None
 
     @property
     def elements(self) -> int:
         """Numbers in one copy."""
         return prod(self.shape)
 
+    @property
+    def used(self) -> int:
+        """Weights that one token multiplies by on average, to the nearest whole weight.
+
+        Of `choices` (the stored copies and empty ones beside them) a token takes `touched`, so that it uses
+        touched x stored / choices copies: LongCat-Flash 12 x 512 / 768 = 8.
+        """
+        if self.choices is None:
+            return self.touched * self.elements
+        return (2 * self.touched * self.stored * self.elements + self.choices) // (2 * self.choices)
+
 
 class State(NamedTuple):
     """What tokens leave behind: `elements` per `stride` tokens, for at most `window` tokens; stride 0 is a fixed size.
 
     `width` is the bytes per element that the family keeps it in, or None where the cache's dtype is the deployer's
-    choice.
+    choice. Of keys and values, `keys` of the elements are keys (a latent that is both counts as keys). A window of
+    convolution columns has `channels` and spans `kernel` tokens.
     """
 
     kind: str  # "kv", "index", "cross" (per source token, not per token of the sequence) or "constant"
@@ -53,6 +67,9 @@ class State(NamedTuple):
     stride: int = 1
     window: int | None = None
     width: int | None = None
+    keys: int | None = None
+    channels: int | None = None
+    kernel: int | None = None
 
     def bytes_at(self, context: int, cache_width: float = CACHE_WIDTH) -> float:
         """Bytes held after `context` tokens."""
@@ -70,6 +87,9 @@ class Read(NamedTuple):
     """Weight-free work of one token: `flops` and `elements` loaded per entry looked at.
 
     Entries are one per `stride` tokens within `window`, at most `limit` of them (a top-k); stride 0 looks once.
+    `over` says what is looked at: the sequence itself, a source beside it, or (of an encoder beside a decoder) the
+    source by itself. `prefill` is the FLOPs per entry of the form that a whole prompt runs in, where that is another.
+    `both_ways` looks at what comes later too.
     """
 
     flops: int
@@ -78,13 +98,38 @@ class Read(NamedTuple):
     window: int | None = None
     limit: int | None = None
     width: int | None = None
+    over: str = "sequence"  # or "source", "encoder"
+    prefill: int | None = None
+    both_ways: bool = False
 
     def entries_at(self, context: int) -> int:
-        """Entries looked at after `context` tokens."""
+        """Entries looked at after `context` tokens of the sequence."""
+        if self.over != "sequence":
+            return 0
         if not self.stride:
             return 1
         entries = (context if self.window is None else min(context, self.window)) // self.stride
         return entries if self.limit is None else min(entries, self.limit)
+
+    def entries_in_prompt(self, tokens: int) -> int:
+        """Entries looked at by all tokens of a prompt together: the sum of those at t, for t from 1 to `tokens`.
+
+        Each token sees itself. State work (stride 0) is left out.
+        """
+        if not self.stride or self.over != "sequence":
+            return 0
+        if self.both_ways:
+            return tokens * self.entries_at(tokens)
+        full = self._full_at()
+        growing = tokens if full is None else min(tokens, full)
+        whole, rest = divmod(growing, self.stride)
+        summed = self.stride * whole * (whole - 1) // 2 + whole * (rest + 1)
+        return summed + (tokens - growing) * self.entries_at(tokens)
+
+    def _full_at(self) -> int | None:
+        """The context from which on no more entries are looked at, or None where there is no bound."""
+        bounds = (self.window, None if self.limit is None else self.limit * self.stride)
+        return min((b for b in bounds if b is not None), default=None)
 
     def bytes_at(self, context: int, cache_width: float = CACHE_WIDTH) -> float:
         """Bytes loaded for one token."""
@@ -108,6 +153,7 @@ class Mixing(NamedTuple):
     has_bias: bool = False
     has_sinks: bool = False
     shared_from: int | None = None
+    mask: Mask = Mask.CAUSAL
 
 
 class Feeding(NamedTuple):
@@ -142,7 +188,7 @@ def part(
     info: Mixing | Feeding | None = None,
 ) -> Part:
     """Make a part. Its digest covers shapes, roles, copies, states, reads and facts, and leaves names out."""
-    weights = sorted((str(t.component), str(t.role), t.shape, t.stored, t.touched) for t in tensors)
+    weights = sorted((str(t.component), str(t.role), t.shape, t.stored, t.touched, t.choices or 0) for t in tensors)
     facts = None if info is None else tuple(None if f is None else str(f) for f in info)
     canonical = repr((kind, weights, [tuple(s) for s in states], [tuple(r) for r in reads], facts))
     return Part(kind, tuple(tensors), states, reads, info, blake2b(canonical.encode(), digest_size=16).digest())
@@ -188,6 +234,14 @@ class Model(msgspec.Struct, frozen=True, eq=False, gc=False):
     def stack(self) -> list[Run]:
         """The runs that a model is described by: its decoder, or its encoder where it has no other."""
         return [r for r in self.runs if r.stack == "decoder"] or [r for r in self.runs if r.stack == "encoder"]
+
+    @property
+    def has_cache(self) -> bool:
+        """Whether tokens leave something behind: not in an encoder, nor where attention looks both ways."""
+        layers = [each for r in self.runs if r.stack == "decoder" for each in r.layers]
+        infos = [p.info for each in layers for p in each.parts]
+        masks = {i.mask for i in infos if isinstance(i, Mixing) and i.attention_kind is not None}
+        return bool(layers) and masks != {Mask.BIDIRECTIONAL}
 
     def counted(self) -> dict[Layer, int]:
         """How often each distinct layer stands in the model, the ends among them."""

@@ -75,6 +75,8 @@ def _facts(m: Mixing, p: Part | None) -> Row:
         "index_bytes_per_held_token": None if m.attention_kind is None else whole(_held(kept, "index")),
         "state_bytes_constant": 0 if p is None else part_ledger(p).constant,
         "kv_shared_from": m.shared_from,
+        "position": m.position,
+        "attention_mask": None if m.attention_kind is None else m.mask.value,
     }
 
 
@@ -98,41 +100,56 @@ def parameter_rows(model: Model) -> list[Row]:
             "slot": slot,
             "part": p.kind,
             "name": t.name,
-            "repeats": repeats,
+            "repeats": run.repeats,
             "shape": list(t.shape),
             "stored": t.stored,
             "touched": t.touched,
+            "choices": t.choices,
             "role": t.role.value,
             "component": t.component.value,
             "elements": t.elements,
         }
-        for n, slot, repeats, p in _parts(model)
+        for n, slot, run, _, p in _parts(model)
         for t in p.tensors
     ]
 
 
 def state_rows(model: Model) -> list[Row]:
-    """One row per state of each slot; `width_bytes` is the family's own; null where the deployer chooses."""
+    """One row per state of each slot, of the layers that own it.
+
+    `width_bytes` is the family's own; null where the deployer chooses. The row stands for the layers
+    owner + k x owner_step, k < repeats, of its stack.
+    """
     return [
         {
             "run": n,
             "slot": slot,
             "part": p.kind,
-            "repeats": repeats,
+            "repeats": run.repeats,
+            "stack": run.stack if n >= 0 else None,
+            "owner": first + slot if n >= 0 else None,
+            "owner_step": len(run.layers),
             "kind": s.kind,
             "elements": s.elements,
+            "k_elements": s.keys,
+            "v_elements": None if s.keys is None else s.elements - s.keys,
+            "channels": s.channels,
+            "kernel": s.kernel,
             "stride": s.stride,
             "window": s.window,
             "width_bytes": s.width,
         }
-        for n, slot, repeats, p in _parts(model)
+        for n, slot, run, first, p in _parts(model)
         for s in p.states
     ]
 
 
-def _parts(model: Model) -> Iterator[tuple[int, int, int, Part]]:
-    runs = [(-1, Run(1, (model.ends,))), *enumerate(model.runs)]
-    for n, run in runs:
+def _parts(model: Model) -> Iterator[tuple[int, int, Run, int, Part]]:
+    """Run, slot, the run itself, the index of its first layer, and each part: of the ends first, then of the layers."""
+    first: dict[str, int] = {}
+    for n, run in [(-1, Run(1, (model.ends,), "ends")), *enumerate(model.runs)]:
+        start = first.get(run.stack, 0)
         for slot, each in enumerate(run.layers):
             for p in each.parts:
-                yield n, slot, run.repeats, p
+                yield n, slot, run, start, p
+        first[run.stack] = start + run.repeats * len(run.layers)

@@ -17,11 +17,14 @@ OTHER, N = Component.OTHER, Component.NORM
 
 @lru_cache(maxsize=256)
 def altup(d: int, streams: int, rank: int) -> Part:
-    """Prediction and correction between `streams` streams, and the low-rank path of `rank`."""
+    """Prediction and correction between `streams` streams, and the low-rank path of `rank`.
+
+    The router is asked twice: before the prediction and before the correction.
+    """
     return part(
         "altup",
         [
-            Tensor("altup.modality_router.weight", (streams, d), OTHER),
+            Tensor("altup.modality_router.weight", (streams, d), OTHER, touched=2),
             Tensor("altup.router_norm.weight", (d,), N, Role.VECTOR),
             Tensor("altup.prediction_coefs.weight", (streams * streams, streams), OTHER),
             Tensor("altup.correction_coefs.weight", (streams, streams), OTHER),

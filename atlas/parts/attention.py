@@ -14,7 +14,7 @@ from atlas.families import Spec
 from atlas.numbers.structure import Mixing, Part, Read, State, Tensor, part
 from atlas.reading.config import View
 from atlas.refusal import bad_value, contradiction
-from schemas.vocabulary import AttentionKind, Component, Mixer, Role
+from schemas.vocabulary import AttentionKind, Component, Mask, Mixer, Role
 
 A = Component.ATTENTION
 
@@ -39,6 +39,7 @@ class Gqa(NamedTuple):
     rotary_dim: int | None = None
     shared_from: int | None = None  # the layer whose cache is read; then no K, no V here
     dead_kv: bool = False  # the checkpoint still stores K and V weights that no token uses
+    mask: Mask = Mask.CAUSAL
 
 
 def kind_of(heads: int, kv_heads: int) -> AttentionKind:
@@ -56,8 +57,8 @@ def gqa(s: Gqa) -> Part:
     kind = kind_of(s.heads, s.kv_heads)
     keys, values = s.kv_heads * s.head_dim, s.kv_heads * s.v_head_dim
     held = keys + values
-    kv = State("kv", held, window=s.window)
-    read = Read(2 * s.heads * (s.head_dim + s.v_head_dim), held, window=s.window)
+    kv = State("kv", held, window=s.window, keys=keys)
+    read = Read(2 * s.heads * (s.head_dim + s.v_head_dim), held, window=s.window, both_ways=s.mask is Mask.PREFIX)
     label = {"sliding_attention": "swa", "chunked_attention": "chunked"}.get(s.mixer, kind.value)
     info = Mixing(
         Mixer(s.mixer),
@@ -74,6 +75,7 @@ def gqa(s: Gqa) -> Part:
         s.qkv_bias or s.o_bias,
         s.sinks,
         s.shared_from,
+        s.mask,
     )
     return part("attention.gqa", _weights(s), () if s.shared_from is not None else (kv,), (read,), info)
 
@@ -172,6 +174,7 @@ def read_gqa(v: View) -> Part:
             rotary_dim(v, hd) if position == "rope" else None,
             shared,
             shared is not None and v.flag("dead_shared_kv"),
+            Mask(v.rules.facts.get("attention_mask", Mask.CAUSAL)),
         )
     )
 

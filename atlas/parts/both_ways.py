@@ -6,11 +6,11 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.numbers.structure import Mixing, Part, State, Tensor, part
+from atlas.numbers.structure import Mixing, Part, Read, State, Tensor, part
 from atlas.parts.attention import read_alike, read_gqa
 from atlas.parts.extras import again, extended, vector
 from atlas.reading.config import View
-from schemas.vocabulary import Component, Mixer, Role
+from schemas.vocabulary import Component, Mask, Mixer, Role
 
 A = Component.ATTENTION
 
@@ -18,7 +18,9 @@ A = Component.ATTENTION
 @lru_cache(maxsize=4096)
 def both_ways(p: Part) -> Part:
     """The same weights, looking both ways over the whole input at once: nothing is kept."""
-    return part("attention.both_ways", p.tensors, (), (), p.info)
+    assert isinstance(p.info, Mixing)  # noqa: S101 - attention has it
+    reads = tuple(r._replace(both_ways=True) for r in p.reads)
+    return part("attention.both_ways", p.tensors, (), reads, p.info._replace(mask=Mask.BIDIRECTIONAL))
 
 
 @lru_cache(maxsize=4096)
@@ -26,8 +28,17 @@ def over_source(p: Part) -> Part:
     """The same weights over a source: kept per source token, and in no figure of the sequence's own cache."""
     assert isinstance(p.info, Mixing)  # noqa: S101 - attention has it
     info = p.info._replace(mixer=Mixer.CROSS_ATTENTION, label="cross", position="nope", rotary_dim=None)
-    tensors = tuple(t._replace(name=t.name.replace("self_attn", "encoder_attn")) for t in p.tensors)
-    return part("attention.cross", tensors, tuple(State("cross", s.elements) for s in p.states), (), info)
+    tensors = tuple(_over_source(t) for t in p.tensors)
+    states = tuple(State("cross", s.elements, keys=s.keys) for s in p.states)
+    reads = tuple(Read(r.flops, r.elements, over="source") for r in p.reads)
+    return part("attention.cross", tensors, states, reads, info)
+
+
+def _over_source(t: Tensor) -> Tensor:
+    """Keys and values are made once per token of the source."""
+    sourced = t.role is Role.MATMUL and t.name.endswith(("k_proj.weight", "v_proj.weight"))
+    name = t.name.replace("self_attn", "encoder_attn")
+    return t._replace(name=name, role=Role.SOURCE if sourced else t.role)
 
 
 @lru_cache(maxsize=4096)

@@ -99,8 +99,8 @@ def _indexer(s: Compressed, ix: Indexer) -> list[Tensor]:
 
 
 def _states(s: Compressed) -> list[State]:
-    kept = [State("kv", s.width, window=s.window)]
-    kept += [State("kv", s.width, stride=s.rate)] * (s.rate > 0)
+    kept = [State("kv", s.width, window=s.window, keys=s.width)]
+    kept += [State("kv", s.width, stride=s.rate, keys=s.width)] * (s.rate > 0)
     if s.indexer:
         overlap = s.rate * (s.width + s.indexer.width)
         kept.append(State("index", s.indexer.width, stride=s.rate, width=INDEX_WIDTH))

@@ -26,7 +26,7 @@ LANGUAGE_MODELS = tuple(ending for ending, head in HEADS.items() if head == "lm"
 @lru_cache(maxsize=4096)
 def norm(name: str, width: int, cls: str, bias: bool) -> Part:
     """A norm over `width`: one vector (RMSNorm), two (LayerNorm with bias), or no weights."""
-    if cls == NormClass.NONPARAMETRIC:
+    if not NormClass(cls).has_weights:
         return part("norm", [])
     made = [Tensor(f"{name}.weight", (width,), Component.NORM, Role.VECTOR)]
     made += [Tensor(f"{name}.bias", (width,), Component.NORM, Role.VECTOR)] * bias

@@ -40,9 +40,9 @@ def head(c: Config) -> tuple[str | None, str]:
     return cls, c.derived("head", found, f"what {shown(cls)} holds")
 
 
-def linear(name: str, out: int, inside: int, component: Component) -> list[Tensor]:
+def linear(name: str, out: int, inside: int, component: Component, role: Role = Role.MATMUL) -> list[Tensor]:
     """A matrix and its bias."""
-    return [Tensor(f"{name}.weight", (out, inside), component), vector(f"{name}.bias", out, component)]
+    return [Tensor(f"{name}.weight", (out, inside), component, role), vector(f"{name}.bias", out, component)]
 
 
 def tables(c: Config, width: int) -> list[Tensor]:
@@ -136,11 +136,15 @@ def lm_head(c: Config, d: int, e: int) -> list[Part]:
 
 
 def classifier(c: Config, kind: str, d: int) -> list[Tensor]:
-    """The head of a classifier: one matrix, behind a dense layer where the family's sequence classes have one."""
+    """The head of a classifier: one matrix, behind a dense layer where the family's sequence classes have one.
+
+    That of a sequence runs once a sequence, those of tokens and of spans once a token.
+    """
     labels = 2 if kind == "qa" else labels_of(c)
+    role = Role.ONCE if kind == "sequence" else Role.MATMUL
     if kind == "sequence" and c.word("classifier") == "head":
-        return linear("classifier.dense", d, d, F) + linear("classifier.out_proj", labels, d, X)
-    return linear("classifier", labels, d, X)
+        return linear("classifier.dense", d, d, F, role) + linear("classifier.out_proj", labels, d, X, role)
+    return linear("classifier", labels, d, X, role)
 
 
 def bert(c: Config) -> Made:
@@ -161,7 +165,7 @@ def _pooler(c: Config, kind: str, d: int) -> Iterable[Part]:
     if kind not in c.items("pooled"):
         return []
     component = F if c.word("pooler_component") == "ffn_dense" else X
-    return [kept("pooler", *linear("pooler.dense", d, d, component))]
+    return [kept("pooler", *linear("pooler.dense", d, d, component, Role.ONCE))]
 
 
 def _head(c: Config, kind: str, d: int, e: int) -> Iterable[Part]:
@@ -178,7 +182,7 @@ def _head(c: Config, kind: str, d: int, e: int) -> Iterable[Part]:
             )
         ]
     if kind in ("lm", "pretraining"):
-        more = [kept("head.order", *linear("seq_relationship", 2, d, X))] * (kind == "pretraining")
+        more = [kept("head.order", *linear("seq_relationship", 2, d, X, Role.ONCE))] * (kind == "pretraining")
         return [*lm_head(c, d, e), *more]
     return [kept("head", *classifier(c, kind, d))]
 

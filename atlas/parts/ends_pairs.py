@@ -78,8 +78,12 @@ def _around(c: Config, stack: str) -> Iterable[Part]:
 def _convolutions(c: Config, d: int) -> list[Tensor]:
     """Two convolutions over the spectrogram (Whisper)."""
     bands = c.count("num_mel_bins")
-    made = [Tensor("model.encoder.conv1.weight", (d, bands, 3), X), vector("model.encoder.conv1.bias", d, X)]
-    return [*made, Tensor("model.encoder.conv2.weight", (d, d, 3), X), vector("model.encoder.conv2.bias", d, X)]
+    made = [Tensor("model.encoder.conv1.weight", (d, bands, 3), X, Role.ONCE), vector("model.encoder.conv1.bias", d, X)]
+    return [
+        *made,
+        Tensor("model.encoder.conv2.weight", (d, d, 3), X, Role.ONCE),
+        vector("model.encoder.conv2.bias", d, X),
+    ]
 
 
 def _gated_convolutions(c: Config, d: int) -> list[Tensor]:
@@ -91,7 +95,7 @@ def _gated_convolutions(c: Config, d: int) -> list[Tensor]:
     made: list[Tensor] = []
     for i, (k, width) in enumerate(zip(kernels, inside, strict=True)):
         out = middle if i < len(kernels) - 1 else 2 * d
-        made.append(Tensor(f"model.encoder.conv.conv_layers.{i}.weight", (out, width, k), X))
+        made.append(Tensor(f"model.encoder.conv.conv_layers.{i}.weight", (out, width, k), X, Role.ONCE))
         made.append(vector(f"model.encoder.conv.conv_layers.{i}.bias", out, X))
     return made
 

@@ -92,6 +92,22 @@ def lambdas(_: View, m: Mixing) -> list[Tensor]:
     return [vector(f"self_attn.lambda_{x}", sure(m.head_dim), A) for x in ("q1", "k1", "q2", "k2")]
 
 
+def read_differential(v: View) -> Part:
+    """Attention in pairs of heads, the second subtracted from the first: both read the values of two heads."""
+    usual = read_alike(v)
+    assert isinstance(usual.info, Mixing)  # noqa: S101 - attention says what it is
+    return differential(extended(usual, tuple(lambdas(v, usual.info))))
+
+
+@lru_cache(maxsize=256)
+def differential(p: Part) -> Part:
+    """The same weights and cache, each head's values two heads wide (arXiv 2410.05258, equation 1)."""
+    assert isinstance(p.info, Mixing)  # noqa: S101 - attention says what it is
+    more = 2 * sure(p.info.n_q_heads) * sure(p.info.v_head_dim)
+    reads = tuple(r._replace(flops=r.flops + more) for r in p.reads)
+    return part("attention.differential", p.tensors, p.states, reads, p.info)
+
+
 def dynamic_mask(v: View, m: Mixing) -> list[Tensor]:
     """The weights that compute Doge's dynamic mask from the values."""
     heads = sure(m.n_kv_heads)
@@ -258,7 +274,12 @@ def read_retrieved(v: View) -> Part:
     return _retrieved(v.count("hidden_size"), width, experts, top_k, v.flag("ffn_bias"), activation(v))
 
 
-MIXERS = {"gqa_plus": _with(read_alike), "scales": read_scales, "norm": read_norm}
+MIXERS = {
+    "gqa_plus": _with(read_alike),
+    "differential": read_differential,
+    "scales": read_scales,
+    "norm": read_norm,
+}
 FFNS = {
     "mlp_plus": _with(read_mlp),
     "moe_plus": _with(read_moe),

@@ -143,14 +143,24 @@ def shared_width(v: View, n: int, width: int) -> int:
 
 CANONICAL = {
     "swish": "silu",
+    "gelu_python": "gelu",
     "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu_python_tanh": "gelu_tanh",
     "gelu_new": "gelu_tanh",
     "gelu_fast": "gelu_tanh",
+    "gelu_accurate": "gelu_tanh",
     "relu^2": "relu2",
 }
+"""Other spellings of one function (transformers 5.24, activations.py)."""
 
 
 def activation(v: View) -> str:
-    """The activation under its usual name."""
-    stated = v.text("hidden_act")
-    return CANONICAL.get(stated, stated)
+    """The activation that the class builds, under its usual name.
+
+    A row says so where the class takes a word for another function (`activation_words`), or asks no config
+    (`activation_built`).
+    """
+    stated, facts = v.text("hidden_act"), v.rules.facts
+    built: str = facts.get("activation_built") or facts.get("activation_words", {}).get(stated, stated)
+    found = CANONICAL.get(built, built)
+    return v.derived("activation", found, f"what the class builds for {stated}") if found != stated else found

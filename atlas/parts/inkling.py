@@ -3,8 +3,9 @@
 Three generations of it.
 
 The second gates outputs, has a sink per head and token, and lets every sublayer attend over the results of earlier
-blocks of layers. The third runs its middle layers several times, with messages from one round to the next: weights
-stand in the first round (the word carries the round, `hybrid:2`), caches in every round.
+blocks of layers: a mixing of residual streams, whose queries are booked as vectors. The third runs its middle layers
+several times, with messages from one round to the next: weights stand in the first round (the word carries the round,
+`hybrid:2`), caches in every round.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def first(s: Ink) -> Part:
     base, wide = _base(s, "head"), s.kv_heads * s.head_dim
     made = [
         Tensor("self_attn.r_proj.weight", (s.heads * s.features, s.d), A),
-        Tensor("self_attn.rel_logits_proj.proj", (s.features, s.reach), A),
+        Tensor("self_attn.rel_logits_proj.proj", (s.features, s.reach), A, touched=s.heads),
         Tensor("self_attn.k_sconv.conv1d.weight", (wide, 1, s.kernel), R),
         Tensor("self_attn.v_sconv.conv1d.weight", (wide, 1, s.kernel), R),
         Tensor("attn_sconv.conv1d.weight", (s.d, 1, s.kernel), R),
@@ -86,22 +87,26 @@ def second(s: Ink, leads: bool, rank: int, stored: int, again: int) -> Part:
         Tensor("self_attn.q_proj.norm.weight", (s.heads, s.head_dim), A, Role.VECTOR),
         Tensor("self_attn.o_proj.gate_proj.weight", (s.heads * s.head_dim, s.d), A),
         Tensor("self_attn.sink_proj.weight", (s.heads, s.d), A),
-        Tensor("self_attn.relative_position_bias.bias", (s.features, s.reach), A),
+        Tensor("self_attn.relative_position_bias.bias", (s.features, s.reach), A, touched=s.heads),
         Tensor("self_attn.relative_position_bias.linear.weight", (s.heads * s.features, s.d), A),
         Tensor("self_attn.relative_position_bias.norm.weight", (s.heads, s.features), A, Role.VECTOR),
         Tensor("post_attention_convolution.conv1d.weight", (s.d, 1, s.kernel), R),
     ]
     for x in "kv":
-        made.append(Tensor(f"self_attn.{x}_proj.sconv.weight", (s.kernel, wide), R))
+        # a full layer computes its kernels from the token and adds these to them: they multiply nothing themselves
+        role = Role.VECTOR if full else Role.MATMUL
+        made.append(Tensor(f"self_attn.{x}_proj.sconv.weight", (s.kernel, wide), R, role))
         made += [Tensor(f"self_attn.{x}_proj.sconv.weight_proj.weight", (s.kv_heads * s.kernel, s.d), R)] * full
-    made += [Tensor("attention_input.query", (3 if full else 1, s.d), A)] * (not leads)
+    made += [Tensor("attention_input.query", (3 if full else 1, s.d), A, Role.VECTOR)] * (not leads)
     made += [Tensor(f"input_layernorm.{i}.weight", (s.d,), N, Role.VECTOR) for i in range(3 if full else 1)]
     gates = [t for x in ("q", "k", "v", "mlp") for t in _message_gate(x, s.d, rank)] if rank else []
     tensors = [t._replace(stored=stored) for t in (*kept, *made)] + [
         t._replace(stored=stored, touched=again) for t in gates
     ]
     states, reads = _kept(s, base)
-    return part("attention.relative_gated", tensors, states, reads, base.info)
+    assert base.info is not None  # noqa: S101 - attention says what it is
+    info = base.info._replace(qk_norm="each", has_sinks=True)
+    return part("attention.relative_gated", tensors, states, reads, info)
 
 
 def _message_gate(x: str, d: int, rank: int) -> list[Tensor]:
@@ -159,7 +164,7 @@ def read_second(v: View) -> Part:
 @lru_cache(maxsize=256)
 def _network(experts: Part, d: int, kernel: int, stored: int) -> Part:
     made = [
-        Tensor("mlp_input.query", (1, d), A),
+        Tensor("mlp_input.query", (1, d), A, Role.VECTOR),
         Tensor("post_attention_layernorm.weight", (d,), N, Role.VECTOR),
         Tensor("post_mlp_convolution.conv1d.weight", (d, 1, kernel), R),
     ]
@@ -239,5 +244,5 @@ def _unpadded(p: Part, rows: int, d: int) -> Part:
 @lru_cache(maxsize=64)
 def _queries(d: int, n: int) -> Part:
     made = [Tensor("model.embed_tokens.norm.weight", (d,), E, Role.VECTOR)]
-    made += [Tensor("model.final_and_message_input.query", (n, d), A)] * (n > 0)
+    made += [Tensor("model.final_and_message_input.query", (n, d), A, Role.VECTOR)] * (n > 0)
     return part("ends.queries", made)

@@ -79,7 +79,7 @@ def _read(x: Read, s: More) -> Read:
 
 def _info(base: Part, s: More) -> Mixing:
     assert isinstance(base.info, Mixing)  # noqa: S101 - attention says what it is
-    changed = base.info._replace(has_sinks=s.sinks)
+    changed = base.info._replace(has_sinks=s.sinks, qk_norm="key" if s.key_norm else base.info.qk_norm)
     return (
         changed
         if s.window is None

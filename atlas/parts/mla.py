@@ -35,7 +35,7 @@ class Mla(NamedTuple):
 def mla(s: Mla) -> Part:
     """Latent attention of these scalars."""
     held = s.kv_rank + s.rope
-    read = Read(2 * s.heads * (held + s.kv_rank), held)
+    read = Read(2 * s.heads * (held + s.kv_rank), held, prefill=expanded(s))
     info = Mixing(
         Mixer.FULL_ATTENTION,
         "mla",
@@ -50,7 +50,12 @@ def mla(s: Mla) -> Part:
         "latent",
         s.bias,
     )
-    return part("attention.mla", weights(s), (State("kv", held),), (read,), info)
+    return part("attention.mla", weights(s), (State("kv", held, keys=held),), (read,), info)
+
+
+def expanded(s: Mla) -> int:
+    """FLOPs per entry where the latent is expanded to keys and values of every head, as over a whole prompt."""
+    return 2 * s.heads * (s.nope + s.rope + s.v_head_dim)
 
 
 def weights(s: Mla) -> list[Tensor]:

@@ -21,7 +21,8 @@ FP32 = 4
 
 def states(conv_width: int, kernel: int, recurrent: int) -> tuple[State, State]:
     """The convolution window and the recurrent state of one layer."""
-    return State("constant", conv_width * kernel, 0, None, 2), State("constant", recurrent, 0, None, FP32)
+    columns = State("constant", conv_width * kernel, 0, None, 2, channels=conv_width, kernel=kernel)
+    return columns, State("constant", recurrent, 0, None, FP32)
 
 
 class Mamba2(NamedTuple):

@@ -114,7 +114,8 @@ def rg_lru(s: Lru) -> Part:
     }  # fmt: skip
     made = [Tensor(f"temporal_block.{n}", x, R) for n, x in shapes.items()]
     made += [Tensor(f"temporal_block.{n}", (x,), R, Role.VECTOR) for n, x in vectors.items()]
-    kept = (State("constant", s.width * (s.kernel - 1), 0, None, BF16), State("constant", s.width, 0, None, FP32))
+    columns = State("constant", s.width * (s.kernel - 1), 0, None, BF16, channels=s.width, kernel=s.kernel)
+    kept = (columns, State("constant", s.width, 0, None, FP32))
     return part("linear.rg_lru", made, kept, reads(kept, 4 * s.width), Mixing(Mixer.LINEAR_ATTENTION, "rg_lru"))
 
 
@@ -177,8 +178,8 @@ def short_conv(d: int, kernel: int, bias: bool) -> Part:
     ]
     widths = {"in_proj": 3 * d, "conv": d, "out_proj": d} if bias else {}
     made += [Tensor(f"conv.{n}.bias", (w,), R, Role.VECTOR) for n, w in widths.items()]
-    kept = (State("constant", d * kernel, 0, None, BF16),)
-    return part("conv.short", made, kept, reads(kept, 2 * d * kernel), Mixing(Mixer.CONV, "conv"))
+    kept = (State("constant", d * kernel, 0, None, BF16, channels=d, kernel=kernel),)
+    return part("conv.short", made, kept, reads(kept, 0), Mixing(Mixer.CONV, "conv"))
 
 
 def read_short_conv(v: View) -> Part:

@@ -41,7 +41,8 @@ def dsa(s: Dsa) -> Part:
     """Sparse latent attention of these scalars."""
     a, ix = s.latent, s.indexer
     held = a.kv_rank + a.rope
-    states, reads = [State("kv", held)], [Read(2 * a.heads * (held + a.kv_rank), held, limit=ix.top_k)]
+    states = [State("kv", held, keys=held)]
+    reads = [Read(2 * a.heads * (held + a.kv_rank), held, limit=ix.top_k, prefill=mla.expanded(a))]
     if s.own:
         states.append(State("index", ix.width, width=INDEX_WIDTH))
         reads.append(Read(2 * ix.heads * ix.width, ix.width, width=INDEX_WIDTH))

@@ -69,7 +69,9 @@ def attention(s: Shared) -> Part:
         s.head_dim if s.rotary else None,
     )
     held = 2 * keys
-    return part("attention.shared", made, (State("kv", held),), (Read(4 * s.heads * s.head_dim, held),), info)
+    return part(
+        "attention.shared", made, (State("kv", held, keys=keys),), (Read(4 * s.heads * s.head_dim, held),), info
+    )
 
 
 def _adapter(prefix: str, into: int, out: int, rank: int, component: Component) -> list[Tensor]:

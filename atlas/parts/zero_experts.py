@@ -1,6 +1,7 @@
 """Experts that compute nothing: routers choose them, no weights stand behind them (LongCat-Flash, arXiv 2509.01322).
 
-How many real experts a token uses then varies; the number per token is the most there can be.
+How many real experts a token uses then varies: the number per token is the most there can be, and the mean is that
+of a router that takes every choice alike, which is what its correction biases hold it to.
 """
 
 from __future__ import annotations
@@ -34,5 +35,9 @@ def _routed(p: Part, d: int, choices: int, bias: bool) -> Part:
         Tensor("mlp.router.e_score_correction_bias", (choices,), Component.ROUTER, Role.VECTOR),
     ]
     router += [Tensor("mlp.router.classifier.bias", (choices,), Component.ROUTER, Role.VECTOR)] * bias
-    kept = tuple(t for t in p.tensors if t.component is not Component.ROUTER)
+    kept = tuple(
+        t._replace(choices=choices) if t.component is Component.EXPERTS_ROUTED else t
+        for t in p.tensors
+        if t.component is not Component.ROUTER
+    )
     return part("ffn.moe_with_zero_experts", (*router, *kept), p.states, p.reads, p.info)

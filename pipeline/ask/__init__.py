@@ -2,3 +2,5 @@
 
 Names of models are found here too.
 """
+
+__all__ = ["examples", "formats", "names", "query"]

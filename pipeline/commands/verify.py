@@ -42,7 +42,7 @@ def run(
 
 def _print(found: object) -> None:
     from pipeline.sheets.screen import write
-    from pipeline.verify.report import report
+    from pipeline.sheets.verified import report
     from pipeline.verify.verification import Verified
 
     assert isinstance(found, Verified)  # noqa: S101 - the type is imported late

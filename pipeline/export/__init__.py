@@ -2,3 +2,5 @@
 
 Nothing leaves the machine unless `upload` is asked for by name.
 """
+
+__all__ = ["parquet", "upload"]

@@ -2,3 +2,5 @@
 
 `render` builds it, `site` writes it as HTML.
 """
+
+__all__ = ["render", "site"]

@@ -15,12 +15,13 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from pipeline.durable import write_atomically
 from pipeline.errors import AtlasError
-from pipeline.guide import bind, page, palette, prose, reader
+from pipeline.guide import bind, page, palette, prose, queries
 from pipeline.guide.bind import Trace
 from pipeline.guide.blocks import Links
-from pipeline.guide.drawing import CHARTS, MODELS, Drawing
+from pipeline.guide.book import Book
+from pipeline.guide.filling import CHARTS, MODELS, Filling
 from pipeline.guide.page import Page
-from pipeline.guide.reader import Snapshot
+from pipeline.guide.queries import Snapshot
 
 GUIDE = Path("reports") / "guide"
 
@@ -115,7 +116,7 @@ def rendered(snapshot_path: Path, *, kept: frozenset[str] = frozenset(), sources
     """Build every page in memory. `kept` names pages whose last version stays readable where they fail now."""
     place = sources or page.folder()
     pages = page.sources(place)
-    with reader.opened(snapshot_path, pages) as snapshot:
+    with queries.opened(snapshot_path, pages) as snapshot:
         guide = Guide(snapshot, place, pages)
         report = guide.built(frozenset())
         lost = frozenset(f.slug for f in report.failed) - kept
@@ -127,11 +128,10 @@ class Guide:
 
     def __init__(self, snapshot: Snapshot, place: Path, pages: list[Page]) -> None:
         self.snapshot, self.pages = snapshot, pages
-        self.modules = page.curriculum(place)
         self.sheet = page.read(place / page.SHEET)
         self.sheets = {repo: page.sheet_slug(repo) for repo in snapshot.exemplars}
         self.environment = environment(place)
-        self.frame = self.environment.get_template(page.FRAME)
+        self.book = Book(page.curriculum(place), tuple(pages), self.environment.get_template(page.FRAME))
 
     def built(self, lost: frozenset[str]) -> Report:
         """Build all but `lost`, which nothing links to."""
@@ -156,11 +156,11 @@ class Guide:
         self.snapshot.require(source)
         root = "../" if source.slug.startswith(f"{MODELS}/") else ""
         sheets = {repo: slug for repo, slug in self.sheets.items() if f"{MODELS}/{slug}" in known}
-        links = Links(self.modules, known, sheets, root)
-        drawing = Drawing(source, self.snapshot, links)
-        body = self.environment.from_string(source.template).render(drawing.names(self))
-        text = drawing.framed(body, self)
-        return Built(source.slug, {f"{source.slug}.md": text, **drawing.charts}, tuple(drawing.traces))
+        links = Links(self.book.modules, known, sheets, root)
+        filling = Filling(source, self.snapshot, links, self.book)
+        body = self.environment.from_string(source.template).render(filling.names())
+        text = filling.framed(body)
+        return Built(source.slug, {f"{source.slug}.md": text, **filling.charts}, tuple(filling.traces))
 
 
 def _reason(error: Exception) -> str:

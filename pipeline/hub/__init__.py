@@ -2,3 +2,5 @@
 
 Only this room opens a connection, and only it sees the token.
 """
+
+__all__ = ["crawl", "listing", "login", "reach", "records", "remote"]

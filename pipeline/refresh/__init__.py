@@ -2,3 +2,5 @@
 
 `steps` is what commands and flows call.
 """
+
+__all__ = ["batches", "holding", "rederive", "steps"]

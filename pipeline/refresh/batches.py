@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 import polars as pl
 
+from atlas.interpret import Derived
 from pipeline.refresh import tables as derive
 from pipeline.refresh.tables import Found, Gatherer, Input
 
@@ -34,6 +35,7 @@ def tables(
     found: Iterable[Found],
     submit: Callable[[list[bytes]], Pending],
     *,
+    known: Mapping[bytes, Derived] | None = None,
     extra: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     size: int = SIZE,
     tick: Callable[[int], object] | None = None,
@@ -42,9 +44,10 @@ def tables(
 
     `tick` is told after every batch how many repositories are done. Raises as `derive.tables`.
     """
-    gatherer = Gatherer()
+    known = known or {}
+    gatherer = Gatherer(known)
     done = 0
-    for pending, batch in _ahead(((submit(_distinct(b)), b) for b in batched(found, size)), AHEAD):
+    for pending, batch in _ahead(((submit(_distinct(b, known)), b) for b in batched(found, size)), AHEAD):
         gatherer.take(pending.result())
         for one in batch:
             gatherer.add(one)
@@ -66,8 +69,8 @@ def batched(things: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-def _distinct(batch: list[Found]) -> list[bytes]:
-    return list(dict.fromkeys(one.raw for one in batch if one.raw is not None))
+def _distinct(batch: list[Found], known: Mapping[bytes, Derived]) -> list[bytes]:
+    return list(dict.fromkeys(one.raw for one in batch if one.raw is not None and one.raw not in known))
 
 
 def _ahead(things: Iterable[T], many: int) -> Iterator[T]:

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, lru_cache
 from typing import Any
 
 import polars as pl
 
-from atlas.checkpoint.totals import check_total
+from atlas.checkpoint.totals import as_stated, check_total, disagreement, in_name
 from atlas.interpret import Derived, derive
+from atlas.numbers.fingerprint import Fingerprint
+from pipeline.sources import catalogue
 from pipeline.sources.catalogue import Content, Entry, Expected, Fact
-from pipeline.verify.verification import disagreements, total_row
 from schemas.vocabulary import Check
 
 Row = dict[str, Any]
 KIND = "published_total"
 
 
+@cache
+def of_catalogue() -> Mapping[bytes, Derived]:
+    """The catalogue's texts, each derived once in a process: for its rows and for what is held against them."""
+    return {entry.raw: derive(entry.raw) for entry in catalogue.load()}
+
+
 def rows(entries: list[Entry]) -> dict[str, list[Row]]:
     """The rows that the catalogue's entries give; a refused config gives none."""
-    found = [(e, d) for e in entries if (d := derive(e.raw, name=e.repo)).model is not None]
+    known = of_catalogue()
+    found = [(e, d) for e in entries if (d := known.get(e.raw) or derive(e.raw)).model is not None]
     return {
         "checks": [row for e, d in found if (row := check(e, d)) is not None],
         "disagreements": [row for e, d in found for row in disagreements(e.repo, d.fingerprint, _facts(e))],
@@ -94,3 +102,37 @@ def _plainly(repo_id: str, stated: int, total: int) -> Row:
         "result": result.value,
         "note": None,
     }
+
+
+def total_row(
+    repo_id: str, derived: Derived, total: Mapping[str, int] | int, kind: str = "safetensors_total"
+) -> Row | None:
+    """The row of `checks` for a total that the Hub states; None where the config was refused."""
+    if derived.model is None:
+        return None
+    found = check_total(derived, total)
+    return {
+        "repo_id": repo_id,
+        "kind": kind,
+        "expected": found.expected,
+        "derived": found.derived,
+        "result": found.check.value,
+        "note": found.note,
+    }
+
+
+def disagreements(repo_id: str, f: Fingerprint, reported: Iterable[tuple[str, int, str]] = ()) -> Iterator[Row]:
+    """Rows of `disagreements`.
+
+    What the name states, and reported (fact, value, source) totals, where they are not ours.
+    """
+    stated = [(s, "its name") for s in in_name(repo_id)]
+    stated += [
+        (as_stated(fact, value), source)
+        for fact, value, source in reported
+        if fact in ("params_total", "params_active")
+    ]
+    for each, tool in stated:
+        row = disagreement(repo_id, f, each, tool)
+        if row is not None:
+            yield row

@@ -175,7 +175,7 @@ def tabulate(gathered: Gathered, watch: Callable[[Progress], None] | None = None
         if watch and done % 50 == 0:
             watch(Progress("derive", done, gathered.listed, 0, 0.0))
 
-    return tables.tables(gathered.found, extra=reported(), tick=tick)
+    return tables.tables(gathered.found, known=holding.of_catalogue(), extra=reported(), tick=tick)
 
 
 def with_headers(

@@ -124,17 +124,19 @@ class Input(msgspec.Struct, frozen=True):
 def tables(
     found: Iterable[Found],
     *,
+    known: Mapping[bytes, Derived] | None = None,
     extra: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     tick: Callable[[], object] | None = None,
 ) -> dict[str, pl.DataFrame]:
     """The tables of a snapshot. A repository found twice is one row: give the catalogue's models before crawled ones.
 
-    `extra` holds rows of reported, checks, disagreements and measurements; `tick` is called once per repository.
+    `known` holds texts that were derived already,
+    `extra` rows of reported, checks, disagreements and measurements; `tick` is called once per repository.
 
     Raises:
         Invalid: two configs have one design_id but different designs, which would be an error of ours.
     """
-    gatherer = Gatherer()
+    gatherer = Gatherer(known or {})
     with _no_collection():
         for one in found:
             gatherer.add(one)
@@ -158,7 +160,8 @@ def _no_collection() -> Iterator[None]:
 class Gatherer:
     """Rows on their way to frames. Give it every repository with `add`, then call `finish`."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: Mapping[bytes, Derived] | None = None) -> None:
+        self.known = known or {}
         self.models: dict[str, tuple[Any, ...]] = {}
         self.outcomes: dict[str, Outcome | None] = {}
         self.designs: dict[str, tuple[Any, ...]] = {}
@@ -181,7 +184,7 @@ class Gatherer:
     def _config(self, raw: bytes) -> str:
         config_id = hashlib.sha256(raw).hexdigest()
         if config_id not in self.outcomes:
-            derived = derive(raw)
+            derived = self.known.get(raw) or derive(raw)
             kind = derived.fingerprint.refusal_kind
             self.outcomes[config_id] = UNREADABLE.get(RefusalKind(kind)) if kind else None
             self._derived(config_id, raw, derived)

@@ -2,3 +2,5 @@
 
 Only this room imports Prefect; deleting it would lose no knowledge.
 """
+
+__all__ = ["schedule"]

@@ -25,7 +25,7 @@ from prefect.client.schemas.objects import State, TaskRun
 from pipeline.errors import AtlasError, Busy, Upstream, Usage
 from pipeline.hub import login
 from pipeline.hub.listing import Selection, read_list
-from pipeline.refresh import batches, steps
+from pipeline.refresh import batches, holding, steps
 from pipeline.refresh import rederive as again
 from pipeline.refresh.steps import Gathered, Options, Report
 from pipeline.scheduled import artifacts
@@ -149,6 +149,7 @@ def refresh(  # noqa: PLR0913, PLR0917 - each is an option of the command
         content = batches.tables(
             gathered.found,
             derive_texts.submit,
+            known=holding.of_catalogue(),
             extra=steps.reported(),
             size=batch,
             tick=lambda n: dial.derived(n, gathered.listed),

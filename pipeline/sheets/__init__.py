@@ -2,3 +2,5 @@
 
 Values come in finished; nothing here is computed twice.
 """
+
+__all__ = ["changes", "compare", "doctor", "inspect", "progress", "screen", "show", "verified", "widths"]

@@ -12,7 +12,7 @@ import orjson
 
 from atlas.interpret import Derived, derive, refusal
 from atlas.numbers.fingerprint import Fingerprint
-from atlas.numbers.tabulate import layers_expanded
+from atlas.numbers.tabulate import layers_expanded, state_rows
 from atlas.parse import MAX_BYTES, load
 from atlas.refusal import Refused
 from pipeline.errors import NotFound, Usage
@@ -90,10 +90,11 @@ def _apply(data: dict[str, Any], change: str) -> None:
 
 
 def as_object(d: Derived, *, layers: bool, evidence: bool) -> dict[str, Any]:
-    """The fingerprint as an object, with its layers and evidence where asked for."""
+    """The fingerprint as an object and what its layers keep, with its layers and evidence where asked for."""
     made: dict[str, Any] = msgspec.to_builtins(d.fingerprint)
     made["stored"] = msgspec.to_builtins(d.stored.rows)
     made["stored_evidence"], made["stored_reason"] = d.stored.evidence, d.stored.reason or d.stored.note
+    made["states"] = [] if d.model is None else state_rows(d.model)
     if layers:
         made["layers"] = [] if d.model is None else msgspec.to_builtins(layers_expanded(d.model))
     if evidence:

@@ -173,6 +173,16 @@ def _state(f: Fingerprint) -> Iterator[Line]:
     yield []
 
 
+def _prompt_and_source(f: Fingerprint) -> Iterator[Line]:
+    """What a whole prompt costs beside its weights, and a token of a source where there is one."""
+    if f.prefill_attention_flops_4k and f.prefill_attention_flops_128k:
+        at = f"{scaled(f.prefill_attention_flops_4k)} at 4K, {scaled(f.prefill_attention_flops_128k)} at 128K"
+        yield [("  whole prompt ", DIM), (at, ""), ("   of attention", DIM)]
+    if f.source_flops_per_token and f.cross_attention_flops_per_source_token:
+        looked = f"   and {scaled(f.cross_attention_flops_per_source_token)} of each token that looks at it"
+        yield [("  source token ", DIM), (scaled(f.source_flops_per_token), ""), (looked, DIM)]
+
+
 def _runtime(f: Fingerprint) -> Iterator[Line]:
     yield title("Runtime shape", "one token, one sequence, bytes at bf16")
     looks = (
@@ -184,6 +194,7 @@ def _runtime(f: Fingerprint) -> Iterator[Line]:
         )
     )
     yield [("  FLOPs        ", DIM), (scaled(f.flops_per_token or 0), STRONG), (looks, "")]
+    yield from _prompt_and_source(f)
     if f.decode_bytes_per_token_4k is not None and f.decode_bytes_per_token_128k is not None:
         yield [
             ("  decode reads ", DIM),

@@ -2,3 +2,5 @@
 
 A source gives bytes and facts; it derives nothing.
 """
+
+__all__ = ["catalogue", "disk", "headers", "peers"]

@@ -2,3 +2,5 @@
 
 Other rooms publish through `snapshot` and find files through `shelf`.
 """
+
+__all__ = ["build", "columns", "diff", "shelf", "snapshot", "validate"]

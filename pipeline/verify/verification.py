@@ -5,7 +5,7 @@ A checkpoint's headers against its own config, as a report, an object, and rows 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,7 @@ import msgspec
 
 from atlas.api import read
 from atlas.checkpoint.header import Comparison, compare
-from atlas.checkpoint.totals import as_stated, check_total, disagreement, in_name
-from atlas.interpret import Derived, derive, reader
+from atlas.interpret import derive, reader
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.parse import load
 from atlas.stored.answer import INDEX, Storage
@@ -167,40 +166,6 @@ def _differences(held: Comparison) -> str | None:
     counts = ", ".join(f"{kinds.count(k)} {k}" for k in dict.fromkeys(kinds))
     first = held.differences[0]
     return f"{counts}; first: {first.kind} {first.name}"
-
-
-def total_row(
-    repo_id: str, derived: Derived, total: Mapping[str, int] | int, kind: str = "safetensors_total"
-) -> Row | None:
-    """The row of `checks` for a total that the Hub states; None where the config was refused."""
-    if derived.model is None:
-        return None
-    found = check_total(derived, total)
-    return {
-        "repo_id": repo_id,
-        "kind": kind,
-        "expected": found.expected,
-        "derived": found.derived,
-        "result": found.check.value,
-        "note": found.note,
-    }
-
-
-def disagreements(repo_id: str, f: Fingerprint, reported: Iterable[tuple[str, int, str]] = ()) -> Iterator[Row]:
-    """Rows of `disagreements`.
-
-    What the name states, and reported (fact, value, source) totals, where they are not ours.
-    """
-    stated = [(s, "its name") for s in in_name(repo_id)]
-    stated += [
-        (as_stated(fact, value), source)
-        for fact, value, source in reported
-        if fact in ("params_total", "params_active")
-    ]
-    for each, tool in stated:
-        row = disagreement(repo_id, f, each, tool)
-        if row is not None:
-            yield row
 
 
 def as_object(found: Verified) -> dict[str, Any]:

@@ -32,6 +32,13 @@ EXPLICIT = {
         "UPDATE designs SET share_norm = share_attention, share_attention = share_norm"
     ),
     "flops_per_token is 2 x params_active_compute": "UPDATE designs SET flops_per_token = flops_per_token + 1",
+    "params_active_max equals the sum over parameters": "UPDATE designs SET params_active_max = 1000",
+    "params_active is at most params_active_max": "UPDATE designs SET params_active_max = params_active",
+    "source_flops_per_token equals the sum over parameters": "UPDATE designs SET source_flops_per_token = 2",
+    "growth_bytes_per_token sums the caches that the stated context does not fill": (
+        "UPDATE configs SET max_context = 1024 WHERE max_context = 4096"
+    ),
+    "keys and values make an entry": "UPDATE states SET k_elements = 3 WHERE slot = 1",
     "weight_bytes_bf16 is 2 x params_total": "UPDATE designs SET weight_bytes_bf16 = NULL",
     "elements is the product of the shape": "UPDATE parameters SET shape = [3, 3] WHERE name = 'qkv'",
     "cross_kv_bytes_per_source_token equals the sum over states, null where there is none": (
@@ -116,6 +123,11 @@ def test_a_mutant_breaks_the_rule(con: duckdb.DuckDBPyConnection, rule: Rule) ->
         ("kv_bytes_4k equals the sum over states", 'UPDATE states SET "window" = NULL'),
         ("kv_bytes_4k equals the sum over states", "UPDATE designs SET kv_bytes_4k = NULL"),
         ("kv_bytes_4k equals the sum over states", "DELETE FROM states WHERE design_id = 'bbbb'"),
+        ("growth_bytes_per_token sums the caches that the stated context does not fill",
+         "UPDATE configs SET growth_bytes_per_token = NULL"),
+        ("keys and values make an entry", "UPDATE states SET k_elements = NULL, v_elements = NULL"),
+        ("source_flops_per_token equals the sum over parameters", "UPDATE parameters SET role = 'source'"),
+        ("params_active_max equals the sum over parameters", "UPDATE parameters SET choices = 4 WHERE name = 'qkv'"),
         ("state_bytes_constant equals the sum over states", "UPDATE states SET width_bytes = 2"),
         (REFUSED_OR_DESIGN, "UPDATE configs SET design_id = NULL"),
         (EVIDENCE, f"UPDATE configs SET evidence = [{ENTRY % ('1', 'guess')}]"),

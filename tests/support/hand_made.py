@@ -112,17 +112,21 @@ def _layer(design: str, slot: int, mixer: str, params: int, **more: object) -> d
 
 def _state(design: str, slot: int, kind: str, elements: int, stride: int, **more: object) -> dict[str, Any]:
     place = {"design_id": design, "run": 0, "slot": slot, "ordinal": 0, "part": "attention", "repeats": 1}
-    return {**place, "kind": kind, "elements": elements, "stride": stride, **more}
+    place |= {"stack": "decoder", "owner": slot, "owner_step": 2 if design == "aaaa" else 1}
+    halves = {"k_elements": elements // 2, "v_elements": elements // 2} if kind == "kv" else {}
+    return {**place, "kind": kind, "elements": elements, "stride": stride, **halves, **more}
 
 
 _A_PARAMS = {"embedding": 40, "norm": 4, "unembedding": 40, "attention": 96, "ffn_dense": 128}
 _A_CACHE = {
     "kv_bytes_per_token": 8.0, "kv_bytes_per_token_first": 16.0, "index_bytes_per_token": 0.0,
+    "growth_bytes_per_token_first": 16.0,
     "state_bytes_constant": 0, "kv_bytes_4k": 40_960, "kv_bytes_32k": 270_336,
     "kv_bytes_128k": 1_056_768, "kv_bytes_1m": 8_396_800,
 }  # fmt: skip
 _B_CACHE = {
     "kv_bytes_per_token": 0.0, "kv_bytes_per_token_first": 0.0, "index_bytes_per_token": 0.0,
+    "growth_bytes_per_token_first": 0.0,
     "state_bytes_constant": 24, "kv_bytes_4k": 24, "kv_bytes_32k": 24, "kv_bytes_128k": 24, "kv_bytes_1m": 24,
 }  # fmt: skip
 
@@ -135,9 +139,9 @@ _ROWS: dict[str, list[dict[str, Any]]] = {
         _model("other/gated", None, "gated"),
     ],
     "configs": [
-        _config(RAW_A, "aaaa", rope_theta=10_000.0, max_context=4_096),
-        _config(RAW_A2, "aaaa", rope_theta=500_000.0, max_context=131_072),
-        _config(RAW_B, "bbbb", model_type="mamba2"),
+        _config(RAW_A, "aaaa", rope_theta=10_000.0, max_context=4_096, growth_bytes_per_token=8.0),
+        _config(RAW_A2, "aaaa", rope_theta=500_000.0, max_context=131_072, growth_bytes_per_token=8.0),
+        _config(RAW_B, "bbbb", model_type="mamba2", growth_bytes_per_token=0.0),
         {"config_id": BAD, "raw_bytes": RAW_BAD, "size_bytes": len(RAW_BAD), "verdict": "refused"}
         | {"evidence": [], "unread": []},
     ],

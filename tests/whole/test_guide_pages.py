@@ -10,7 +10,7 @@ import guide
 import pytest
 from markdown_it import MarkdownIt
 
-from pipeline.guide import page, reader, render
+from pipeline.guide import page, queries, render
 
 MODULES = (
     "00-orientation",
@@ -307,7 +307,7 @@ def test_latent_attention_saves_weights_in_its_queries_alone() -> None:
 
 def test_the_exchange_of_the_latent_leaves_the_rest_as_it_is() -> None:
     """Experts and everything else as published: all components but attention are the same in the counterfactual."""
-    with reader.opened(guide.snapshot_file(), page.sources(page.folder())) as opened:
+    with queries.opened(guide.snapshot_file(), page.sources(page.folder())) as opened:
         for part in ("experts_routed", "experts_shared", "router", "ffn_dense", "norm", "embedding", "unembedding"):
             sql = f"SELECT w.params_{part} = f.params_{part} FROM what_if w JOIN fingerprints f ON f.repo_id = w.base"
             found = opened.rows("q", f"{sql} AND w.label = 'GQA-8'", [])

@@ -13,9 +13,10 @@ from shrunk import checkpoints, folder, write
 
 from atlas.interpret import derive
 from pipeline.cli import main
+from pipeline.refresh.holding import disagreements, total_row
 from pipeline.refresh.steps import Options, gather, tabulate, with_headers
 from pipeline.sources.headers import Headers, local
-from pipeline.verify.verification import check_row, disagreements, total_row, verified, verify
+from pipeline.verify.verification import check_row, verified, verify
 from schemas.registry import CHECKS, DISAGREEMENTS
 from schemas.vocabulary import Check
 

@@ -4,34 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pipeline.errors import Invalid
 from pipeline.guide import bind, page, prose
 from pipeline.guide.bind import Row, Single, Trace
 from pipeline.guide.blocks import Cross, Links, crossed, details, table
+from pipeline.guide.book import Book
 from pipeline.guide.page import Page
-from pipeline.guide.reader import Snapshot
-
-if TYPE_CHECKING:
-    from pipeline.guide.render import Guide
+from pipeline.guide.queries import Snapshot
 
 CHARTS = "charts"
 MODELS = "models"
 
 
-class Drawing:
+class Filling:
     """One page being filled: its results, its charts and the trace of what it prints."""
 
-    def __init__(self, source: Page, snapshot: Snapshot, links: Links) -> None:
-        self.source, self.links = source, links
+    def __init__(self, source: Page, snapshot: Snapshot, links: Links, book: Book) -> None:
+        self.source, self.links, self.book = source, links, book
         self.traces: list[Trace] = []
         self.charts: dict[str, str] = {}
         self.queries = {name: page.filled(source, name, snapshot.exemplars) for name in source.queries}
         self.about = snapshot.about(self.traces)
         self.results = {name: snapshot.rows(name, sql, self.traces) for name, sql in self.queries.items()}
 
-    def names(self, guide: Guide) -> dict[str, Any]:
+    def names(self) -> dict[str, Any]:
         """What a template may use."""
         return {
             "rows": bind.Results(self.results),
@@ -46,10 +44,10 @@ class Drawing:
             "model": self.links.model,
             "where": lambda rows, column, value: [r for r in rows if r[column] == value],
             "shown": lambda rows, column, form: [prose_cell(r[column], form, self.links) for r in rows],
-            "modules": guide.modules,
+            "modules": self.book.modules,
             "sheets": [{"repo": r, "slug": f"{MODELS}/{s}"} for r, s in self.links.sheets.items()],
             "pages": self.links.pages,
-            "glossary": [g for g in _glossary(guide) if g["slug"] in self.links.pages],
+            "glossary": [g for g in self.book.glossary() if g["slug"] in self.links.pages],
         }
 
     def _table(
@@ -86,15 +84,15 @@ class Drawing:
         image = f"![{alt}]({self.links.root}{path})"
         return f"{image}\n\n{details('The data of this chart', below)}"
 
-    def framed(self, body: str, guide: Guide) -> str:
+    def framed(self, body: str) -> str:
         """The page with its first line, its head, its queries and its foot."""
-        return guide.frame.render(
+        return self.book.frame.render(
             source=self.source.source,
             front=self.source.front,
             body=bind.Markup(body.strip()),
             queries=self.queries,
             about=self.about,
-            around=_around(self.source, guide, self.links),
+            around=_around(self.source, self.book, self.links),
             requires=[self.links.titled(n) for n in self.source.front.prerequisites],
             following=self.links.titled(self.source.front.next) if self.source.front.next else None,
             sheets=[_sheet(r, self.links) for r in self.source.front.exemplars],
@@ -115,20 +113,10 @@ def _sheet(repo: str, links: Links) -> str:
     return f"[{shown}]({links.root}{MODELS}/{slug}.md)" if slug else shown
 
 
-def _glossary(guide: Guide) -> list[dict[str, str]]:
-    """Terms of all pages in alphabetical order, each with the page that introduces it."""
-    found = [
-        {"term": term, "meaning": meaning, "slug": p.slug, "title": p.front.title}
-        for p in guide.pages
-        for term, meaning in p.front.glossary.items()
-    ]
-    return sorted(found, key=lambda g: (g["term"].lower(), g["slug"]))
-
-
-def _around(source: Page, guide: Guide, links: Links) -> Mapping[str, str | None]:
+def _around(source: Page, book: Book, links: Links) -> Mapping[str, str | None]:
     """The modules before and after a module."""
-    order = [n for n, m in guide.modules.items() if m.slug in links.pages]
-    here = next((i for i, n in enumerate(order) if guide.modules[n].slug == source.slug), None)
+    order = [n for n, m in book.modules.items() if m.slug in links.pages]
+    here = next((i for i, n in enumerate(order) if book.modules[n].slug == source.slug), None)
     if here is None:
         return {"before": None, "after": None}
     return {

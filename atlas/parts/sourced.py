@@ -1,0 +1,50 @@
+"""Which work belongs to a source: an encoder's layers beside a decoder, and what a decoder leaves out without one."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from atlas.numbers.structure import Layer, Mixing, Part, Run, layer, part
+from schemas.vocabulary import Mixer, Role
+
+
+def encoders(runs: tuple[Run, ...]) -> tuple[Run, ...]:
+    """The encoder beside a decoder: its weights multiply once per token of the source, its reads are the source's."""
+    return tuple(r._replace(layers=tuple(_encoder(each) for each in r.layers), stack="encoder") for r in runs)
+
+
+def alone(runs: tuple[Run, ...]) -> tuple[Run, ...]:
+    """A decoder without its source: what looks at a source is passed by in a step of text alone."""
+    return tuple(r._replace(layers=tuple(_alone(each) for each in r.layers)) for r in runs)
+
+
+@lru_cache(maxsize=4096)
+def _encoder(each: Layer) -> Layer:
+    return layer(tuple(_of_source(p) for p in each.parts))
+
+
+@lru_cache(maxsize=4096)
+def _of_source(p: Part) -> Part:
+    made = _instead(p, Role.SOURCE)
+    return part(made.kind, made.tensors, made.states, tuple(r._replace(over="encoder") for r in p.reads), made.info)
+
+
+@lru_cache(maxsize=4096)
+def _alone(each: Layer) -> Layer:
+    """The whole layer where nothing else mixes tokens in it (Llama 3.2 Vision), else its cross-attention (BART)."""
+    mixers = [p.info.mixer for p in each.parts if isinstance(p.info, Mixing)]
+    if Mixer.CROSS_ATTENTION not in mixers:
+        return each
+    whole = set(mixers) == {Mixer.CROSS_ATTENTION}
+    return layer(tuple(_instead(p, Role.BESIDE) if whole or _looks_over(p) else p for p in each.parts))
+
+
+def _looks_over(p: Part) -> bool:
+    return isinstance(p.info, Mixing) and p.info.mixer is Mixer.CROSS_ATTENTION
+
+
+@lru_cache(maxsize=4096)
+def _instead(p: Part, role: Role) -> Part:
+    """The part with `role` in place of a product per token."""
+    tensors = tuple(t._replace(role=role) if t.role is Role.MATMUL else t for t in p.tensors)
+    return part(p.kind, tensors, p.states, p.reads, p.info)
