@@ -31,6 +31,26 @@ class Verdict(StrEnum):
     REFUSED = "refused"
 
 
+class StoredGroup(StrEnum):
+    """What a tensor of a checkpoint's files belongs to."""
+
+    LANGUAGE_MODEL = "language_model"
+    TOWERS = "towers"
+    DRAFTS = "drafts"
+    TIED_HEAD = "tied_head"  # a tied head stored a second time
+    BUFFERS = "buffers"
+    SCALES = "scales"  # scales, zero points, orders and settings of quantized weights
+    TEXTS = "texts"  # settings written out, whose length is data
+
+
+class StoredEvidence(StrEnum):
+    """What says how weights are stored, the strongest first."""
+
+    HEADER = "header"
+    INDEX = "index"
+    RULE = "rule"
+
+
 class Check(StrEnum):
     """The derived total held against the checkpoint's own."""
 

@@ -132,4 +132,4 @@ def _of_form(u: Unit, form: Form, *, stacked: bool) -> Iterator[Held]:
             u.copies * u.out * u.into if p.what == "weight" else None,
         )
     if form.loose:
-        yield Held("scales", form.scheme, "U8", u.copies * form.loose, None)
+        yield Held("texts", form.scheme, "U8", u.copies * form.loose, None)

@@ -5,7 +5,7 @@ A checkpoint's headers against its own config, as a report, an object, and rows 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
