@@ -13,16 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from atlas.api import inspect
-    from atlas.interpret import Derived, derive
+    from atlas.derived import Derived
+    from atlas.interpret import derive
     from atlas.numbers.fingerprint import Evidence, Fingerprint, LayerRow
+    from pipeline.sources.library import inspect
 
 __all__ = ["Derived", "Evidence", "Fingerprint", "LayerRow", "derive", "inspect"]
 
 _HOMES = {
-    "inspect": "atlas.api",
+    "inspect": "pipeline.sources.library",
     "derive": "atlas.interpret",
-    "Derived": "atlas.interpret",
+    "Derived": "atlas.derived",
     "Evidence": "atlas.numbers.fingerprint",
     "Fingerprint": "atlas.numbers.fingerprint",
     "LayerRow": "atlas.numbers.fingerprint",
@@ -47,4 +48,5 @@ def __getattr__(name: str) -> object:
     """Import what is asked for, when it is asked for: `atlas --help` needs none of it."""
     if name not in _HOMES:
         raise AttributeError(f"module 'atlas' has no attribute {name!r}")
+    _own(_HOMES[name].partition(".")[0])
     return getattr(import_module(_HOMES[name]), name)

@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from atlas.families import Family, available, family, row
+from atlas.derived import Derived
+from atlas.families.loader import available, family, row
+from atlas.families.rules import Family
 from atlas.numbers.fingerprint import Evidence, Fingerprint
-from atlas.parts.ends import LANGUAGE_MODELS
+from atlas.readers.ends import LANGUAGE_MODELS
 from atlas.refusal import Refused, shown
 from schemas.vocabulary import Check, Origin, RefusalKind, Verdict
 
 if TYPE_CHECKING:
-    from atlas.interpret import Derived
-    from atlas.reading.config import Config, Raw
+    from atlas.parse import Raw
+    from atlas.reading.config import Config
 
 ASSUMED = "_assumed"
 """The row that assumed configs are read by."""

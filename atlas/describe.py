@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from atlas.derived import Derived
 from atlas.numbers.design import design_columns, design_features
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.numbers.measure import component, growth_bytes_per_token, model_ledger
 from atlas.numbers.structure import Model
-from atlas.parts import mtp
-from atlas.reading.config import Config, Raw, mapping
+from atlas.parse import Raw
+from atlas.readers import drafting
+from atlas.reading.config import Config
 from atlas.reading.rotary import Rotary, read_rotary
+from atlas.reading.values import mapping
 from atlas.stored.answer import storage
 from atlas.stored.settings import IN_CONFIG, settings_of
 from atlas.stored.subject import Subject
 from schemas.vocabulary import Check, Component, Verdict
 
-if TYPE_CHECKING:
-    from atlas.interpret import Derived
-
 
 def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | None) -> Derived:
     """The finished row with its evidence; raises `Refused` where a total is beyond what can be stored."""
-    from atlas.interpret import Derived
-
     bare, rotary = design_row(model), read_rotary(c)
     dtype, quant = _storage(c)
-    drafts = component(model_ledger(model), Component.MTP) if mtp.known(c) else None
+    drafts = component(model_ledger(model), Component.MTP) if drafting.known(c) else None
     has_towers = bool(c.rules.outer.get("has_towers")) or bool(c.opt("has_towers"))
     stored = storage(Subject(model, c.rules, data, has_towers=has_towers, drafts=drafts), settings_of(data))
     row = msgspec.structs.replace(
@@ -43,7 +41,7 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
         dtype=dtype,
         quant_method=quant,
         has_towers=has_towers,
-        n_mtp_layers=mtp.stated(c),
+        n_mtp_layers=drafting.stated(c),
         params_mtp=drafts,
         params_checkpoint=_in_files(bare, drafts, has_towers=has_towers),
         weight_bytes_checkpoint=stored.bytes,

@@ -2,40 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache, partial
 from typing import Any, cast
 
 import msgspec
 
 from atlas import assume, describe
-from atlas.families import BESIDE, Family, Spec, family, known
-from atlas.layouts import FFN_LAYOUTS, MIXER_LAYOUTS
-from atlas.layouts.stacks import STACKS, encoder_reader
-from atlas.numbers.fingerprint import Evidence, Fingerprint
-from atlas.numbers.structure import Layer, Model, Part, Run, layer, model, runs_of
+from atlas.assemble import assembled, one_layer
+from atlas.derived import Derived
+from atlas.families.loader import BESIDE, family, known
+from atlas.families.rules import Family
+from atlas.layouts.stacks import STACKS
+from atlas.numbers.fingerprint import Fingerprint
+from atlas.numbers.structure import Run, layer, model
 from atlas.parse import Raw, load
-from atlas.parts import ENDS, FFNS, MIXERS, Reader
-from atlas.parts.ends import norm
-from atlas.parts.mtp import drafts
-from atlas.parts.norms import NORMS
 from atlas.parts.sourced import alone, encoders
+from atlas.readers import ENDS
+from atlas.readers.drafting import drafts
 from atlas.reading import correct
-from atlas.reading.config import Config, View
-from atlas.refusal import Refused, contradiction, not_derivable, shown
-from atlas.stored.answer import Storage
+from atlas.reading.config import Config
+from atlas.reading.derivations import settle
+from atlas.reading.encoder import encoder_reader
+from atlas.refusal import Refused, not_derivable, shown
 from schemas.vocabulary import RefusalKind, Verdict
-
-
-class Derived(msgspec.Struct, frozen=True, eq=False):
-    """One config interpreted: its row, its structure, and the evidence for every value. A refusal has no model."""
-
-    fingerprint: Fingerprint
-    model: Model | None = None
-    evidence: tuple[Evidence, ...] = ()
-    unread: tuple[str, ...] = ()
-    features: tuple[str, ...] = ()
-    stored: Storage = Storage()
 
 
 def derive(raw: bytes | Raw, *, name: str | None = None) -> Derived:
@@ -63,11 +52,9 @@ def refusal(refused: Refused, name: str | None, data: Raw | None) -> Derived:
 
 
 def _derive(data: Raw, name: str | None) -> Derived:
-    c = reader(data)
+    c = settle(reader(data))
     parts, cls = ENDS[c.rules.ends](c)
-    layers: Layers = {}
-    runs = stacked(c, layers) + drafts(c, partial(one_layer, c, layers))
-    made = model(layer(parts), runs, c.word("norm_class"), placement(c))
+    made = model(layer(parts), stacked(c), c.word("norm_class"), placement(c))
     derived = describe.described(c, made, data, name, cls)
     return assume.checked(c, derived, model_type_of(data)) if c.rules.model_type == assume.ASSUMED else derived
 
@@ -147,83 +134,20 @@ def model_type_of(data: Raw) -> str:
 
 
 def placement(c: Config) -> str:
-    """Where the block norms stand, by the family's rule or by a switch it has: a parallel residual, or pre-norm."""
+    """Where the block norms stand, by the family's rule or beside a parallel residual."""
     stated = c.word("norm_placement")
-    if "pre_norm" in c.rules.defaults and c.flag("pre_norm"):
-        return c.derived("norm_placement", "pre", "pre_norm is true")
     if not c.opt("parallel_residual"):
         return stated
     return c.derived("norm_placement", "parallel", "attention and feed-forward stand side by side")
 
 
-def stacked(c: Config, layers: Layers) -> tuple[Run, ...]:
-    """The runs of the decoder, of the encoder, or of both, as the named class has them."""
+def stacked(c: Config) -> tuple[Run, ...]:
+    """The runs of the decoder, of the encoder, or of both, as the named class has them, and of drafting layers."""
     stacks = STACKS[c.rules.stacks](c)
-    runs = build(c, layers) if "decoder" in stacks else ()
+    stack = assembled(c) if "decoder" in stacks else None
+    runs = () if stack is None else stack.runs
+    more = () if stack is None else drafts(c, partial(one_layer, c, stack))
     if "encoder" not in stacks:
-        return alone(runs)
-    encoder = build(encoder_reader(c), {})
-    return runs + encoders(encoder) if runs else tuple(r._replace(stack="encoder") for r in encoder)
-
-
-Layers = dict[tuple[str, str], Layer]
-"""Layers by the words of their mixer and their feed-forward network."""
-
-
-def build(c: Config, layers: Layers) -> tuple[Run, ...]:
-    """The runs of layers: words from the layouts, parts from the words.
-
-    Equal layers built once and put into `layers`.
-    """
-    mixers = c.shared["mixers"] = MIXER_LAYOUTS[c.rules.layout](c)
-    ffns = FFN_LAYOUTS[c.rules.ffn_layout](c)
-    if len(mixers) != len(ffns):
-        raise contradiction(f"{len(mixers)} mixers for {len(ffns)} feed-forward layers")
-    words = tuple(zip(mixers, ffns, strict=True))
-    mixer_norms, ffn_norms = NORMS[c.rules.norms](c)
-    mixing = {w: _sublayer(c, w, meaning(c.rules.mixers, w), MIXERS, mixer_norms) for w in dict.fromkeys(mixers)}
-    feeding = {w: _sublayer(c, w, meaning(c.rules.ffns, w), FFNS, ffn_norms) for w in dict.fromkeys(ffns)}
-    c.shared["sublayers"] = mixing, feeding
-    layers.update({pair: layer(mixing[pair[0]] + feeding[pair[1]]) for pair in dict.fromkeys(words)})
-    return tuple(Run(n, tuple(layers[w] for w in words[start : start + unit])) for n, start, unit in runs_of(words))
-
-
-def one_layer(c: Config, layers: Layers, mixer: str, ffn: str) -> Layer:
-    """A layer of this mixer and this feed-forward network, with the norms the family puts before them."""
-    if (mixer, ffn) in layers:
-        return layers[mixer, ffn]
-    mixing, feeding = c.shared["sublayers"]
-    mixer_norms, ffn_norms = NORMS[c.rules.norms](c)
-    if mixer not in mixing:
-        mixing[mixer] = _sublayer(c, mixer, meaning(c.rules.mixers, mixer), MIXERS, mixer_norms)
-    if ffn not in feeding:
-        feeding[ffn] = _sublayer(c, ffn, meaning(c.rules.ffns, ffn), FFNS, ffn_norms)
-    return layer(mixing[mixer] + feeding[ffn])
-
-
-def meaning(table: Mapping[str, tuple[Spec, ...]], word: str) -> tuple[Spec, ...] | None:
-    """The parts of a word; what stands behind its colon is for the part to read."""
-    return table.get(word) or table.get(word.partition(":")[0])
-
-
-def seen_by(c: Config, spec: Spec, word: str) -> Any:
-    """The config as a part sees it: itself, unless the row gives the part names or facts of its own."""
-    return View(c, spec, word) if spec.fields or spec.facts or ":" in word else c
-
-
-def _sublayer(
-    c: Config, word: str, specs: tuple[Spec, ...] | None, readers: dict[str, Reader], norms: tuple[str, ...]
-) -> tuple[Part, ...]:
-    """The parts a word means, behind their norms; nothing where the layer has no such sublayer."""
-    if not specs:
-        return ()
-    names = norms if specs[0].norms is None else specs[0].norms
-    return (*_norms(c, names), *[readers[s.part](seen_by(c, s, word)) for s in specs])
-
-
-def _norms(c: Config, names: tuple[str, ...]) -> tuple[Part, ...]:
-    found = c.shared.get(names)
-    if found is None:
-        width, cls, bias = c.count("hidden_size"), c.word("norm_class"), c.flag("norm_bias")
-        found = c.shared[names] = tuple(norm(n, width, cls, bias) for n in names)
-    return found
+        return alone(runs) + more
+    encoder = assembled(c if c.rules.encoder is None else settle(encoder_reader(c))).runs
+    return (runs + encoders(encoder) if runs else tuple(r._replace(stack="encoder") for r in encoder)) + more

@@ -13,7 +13,7 @@ from itertools import combinations
 from math import prod
 from typing import NamedTuple
 
-from atlas.interpret import Derived
+from atlas.derived import Derived
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.numbers.shape import shape_of
 from atlas.numbers.structure import Model, Tensor

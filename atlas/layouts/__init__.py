@@ -23,25 +23,27 @@ from atlas.layouts import (
     windows,
     zamba,
 )
-from atlas.layouts.common import Words
+from atlas.layouts.words import Kinds, Word, Words, kind_of
 from atlas.reading.config import Config
+from atlas.refusal import contradiction
 
 Layout = Callable[[Config], Words]
+Following = Callable[[Config, Words], Words]
+"""A layout of feed-forward networks that goes by the mixers' words."""
 
 
-def one_part(c: Config) -> Words:
-    """The layer's only part is its mixer or its feed-forward; the mixer layout already says which."""
-    return tuple(w if w in c.rules.ffns else "none" for w in c.shared["mixers"])
+def one_part(c: Config, mixers: Words) -> Kinds:
+    """The layer's only part is its mixer or its feed-forward; the mixers' words already say which."""
+    kinds = map(kind_of, mixers)
+    return tuple(w if w in c.rules.ffns else "none" for w in kinds)
 
 
 MIXER_LAYOUTS: dict[str, Layout] = {
     "same": common.same,
-    "layer_types": common.layer_types,
     "window_everywhere": windows.window_everywhere,
     "window_gated": windows.window_gated,
     "window_switched": windows.window_switched,
     "every_nth_full": windows.every_nth_full,
-    "every_nth_full_halved": windows.every_nth_full_halved,
     "llama4": windows.llama4,
     "every_nth_linear": hybrids.every_nth_linear,
     "pattern_letters": hybrids.pattern_letters,
@@ -84,17 +86,26 @@ FFN_LAYOUTS: dict[str, Layout] = {
     "interleaved_moe": experts.interleaved_moe,
     "topk_listed": experts.topk_listed,
     "no_ffn": experts.no_ffn,
-    "one_part": one_part,
     "blocks": blocks.ffns,
     "experts_every": mixed.experts_every,
     "experts_if_any": mixed.experts_if_any,
     "mlp_types": latent.mlp_types,
     "hash_first": compressed.hash_first,
     **listed.FFN_LAYOUTS,
-    **loops.FFN_LAYOUTS,
     **shared_caches.FFN_LAYOUTS,
     **by_layer.FFN_LAYOUTS,
     **inkling.FFN_LAYOUTS,
     **stacks.FFN_LAYOUTS,
     **bailing.FFN_LAYOUTS,
 }
+FOLLOWING: dict[str, Following] = {"one_part": one_part, **loops.FOLLOWING, **inkling.FOLLOWING}
+
+
+def words(c: Config) -> tuple[tuple[Word, Word], ...]:
+    """The words of mixer and feed-forward network, one pair per layer; raises `Refused` where their numbers differ."""
+    mixers = MIXER_LAYOUTS[c.rules.layout](c)
+    follows = FOLLOWING.get(c.rules.ffn_layout)
+    ffns = FFN_LAYOUTS[c.rules.ffn_layout](c) if follows is None else follows(c, mixers)
+    if len(mixers) != len(ffns):
+        raise contradiction(f"{len(mixers)} mixers for {len(ffns)} feed-forward layers")
+    return tuple(zip(mixers, ffns, strict=True))

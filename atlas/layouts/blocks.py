@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from atlas.layouts.common import Words, n_layers
-from atlas.reading.config import Config, finite, mapping
+from atlas.layouts.common import n_layers
+from atlas.layouts.words import Grouped, Wide, Word, Words
+from atlas.reading.config import Config
+from atlas.reading.values import finite, mapping
 from atlas.refusal import bad_value, contradiction, not_derivable
 
 WIDTH_UNIT = 256
@@ -39,7 +41,7 @@ def mixers(c: Config) -> Words:
     return tuple(_mixer(b) for b in _half(c, "attention"))
 
 
-def _mixer(block: Mapping[str, Any]) -> str:
+def _mixer(block: Mapping[str, Any]) -> Word:
     _known(block, frozenset({"n_heads_in_group", "no_op", "replace_with_linear"}))
     if _switch(block, "no_op"):
         return "none"
@@ -48,7 +50,7 @@ def _mixer(block: Mapping[str, Any]) -> str:
     group = block.get("n_heads_in_group")
     if type(group) is not int or not 0 < group <= 4096:
         raise bad_value("block_configs.attention.n_heads_in_group", group, "a positive whole number")
-    return f"attention:{group}"
+    return Grouped("attention", group)
 
 
 def ffns(c: Config) -> Words:
@@ -57,13 +59,13 @@ def ffns(c: Config) -> Words:
     return tuple(_ffn(b, d) for b in _half(c, "ffn"))
 
 
-def _ffn(block: Mapping[str, Any], d: int) -> str:
+def _ffn(block: Mapping[str, Any], d: int) -> Word:
     _known(block, frozenset({"ffn_mult", "intermediate_size", "no_op", "replace_with_linear"}))
     if _switch(block, "no_op"):
         return "none"
     if _switch(block, "replace_with_linear"):
         return "linear"
-    return f"mlp:{_width(block, d)}"
+    return Wide("mlp", _width(block, d))
 
 
 def _width(block: Mapping[str, Any], d: int) -> int:

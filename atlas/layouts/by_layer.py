@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from atlas.layouts.common import Words, among, entries, n_layers
+from atlas.layouts.common import checked, n_layers
 from atlas.layouts.latent import flags, mlp_types
+from atlas.layouts.words import Heads, Kinds, Words
 from atlas.reading.config import Config
+from atlas.reading.values import among, entries
 from atlas.refusal import bad_value, contradiction
 
 MOST_HEADS = 100_000
 
 
-def _types(c: Config, n: int, spare: int = 0) -> Words:
+def _types(c: Config, n: int, spare: int = 0) -> Kinds:
     """The listed kinds of layers, full where there is no list.
 
     `spare` entries after the last layer describe drafting layers.
@@ -31,7 +33,7 @@ def heads_listed(c: Config) -> Words:
     n = n_layers(c)
     types, heads = _types(c, n), c.opt("num_attention_heads_per_layer")
     if heads is None:
-        return tuple(f"{t}:" for t in types)
+        return types
     field = "num_attention_heads_per_layer"
     each = entries(field, heads)
     if len(each) != n:
@@ -39,7 +41,7 @@ def heads_listed(c: Config) -> Words:
     for heads in each:
         if type(heads) is not int or not 0 < heads <= MOST_HEADS:
             raise bad_value(field, heads, "a number of heads")
-    return tuple(f"{t}:{h}" for t, h in zip(types, each, strict=True))
+    return tuple(map(Heads, types, each))
 
 
 def heads_by_kind(c: Config) -> Words:
@@ -47,15 +49,15 @@ def heads_by_kind(c: Config) -> Words:
     n, spare = n_layers(c), c.opt("n_mtp_layers")
     heads = c.opt_count("num_sliding_attention_heads") or c.count("num_attention_heads")
     words = _types(c, n, spare if type(spare) is int else 0)
-    return tuple(f"{t}:{heads}" if t == "sliding_attention" else f"{t}:" for t in words)
+    return tuple(Heads(t, heads) if t == "sliding_attention" else t for t in words)
 
 
-def experts_listed(c: Config) -> Words:
+def experts_listed(c: Config) -> Kinds:
     """mlp_layer_types, else the layers that moe_layers_enum lists hold experts (Step 3.5)."""
     n, spare = n_layers(c), c.opt("n_mtp_layers")
     stated, listed = c.opt("mlp_layer_types"), c.opt("moe_layers_enum")
     if stated is not None and type(spare) is int and len(entries("mlp_layer_types", stated)) == n + spare:
-        c.derived("mlp_layer_types", stated[:n], "entries after the last layer describe drafting layers")
+        return checked("mlp_layer_types", stated[:n], n, c.rules.ffns)
     if stated is not None or listed is None:
         return mlp_types(c)
     items = listed.split(",") if isinstance(listed, str) else entries("moe_layers_enum", listed)
@@ -65,7 +67,7 @@ def experts_listed(c: Config) -> Words:
     return tuple("sparse" if i in sparse else "dense" for i in range(n))
 
 
-def sparse_freq(c: Config) -> Words:
+def sparse_freq(c: Config) -> Kinds:
     """The listed kinds, else one number per layer (1: an indexer over blocks), else every layer full (MiniMax-M3)."""
     n, freq = n_layers(c), c.opt("sparse_attention_freq")
     if c.opt("layer_types") is not None or freq is None:

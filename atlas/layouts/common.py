@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from typing import Any
 
+from atlas.layouts.words import Kinds
 from atlas.reading.config import Config
 from atlas.refusal import bad_value, contradiction
 
-Words = tuple[str, ...]
 MAX_LAYERS = 4096
 
 
@@ -20,40 +19,26 @@ def n_layers(c: Config) -> int:
     return n
 
 
-def same(c: Config) -> Words:
+def same(c: Config) -> Kinds:
     """Every layer alike: the row's only word."""
     word = next(iter(c.rules.mixers))
     return (word,) * n_layers(c)
 
 
-def same_ffn(c: Config) -> Words:
+def same_ffn(c: Config) -> Kinds:
     """Every layer alike: the row's only word."""
     word = next(iter(c.rules.ffns))
     return (word,) * n_layers(c)
 
 
-def entries(field: str, value: Any) -> list[Any]:
-    """A value that has to be a list; raises `Refused`."""
-    if not isinstance(value, list):
-        raise bad_value(field, value, "a list")
-    return value  # pyright: ignore[reportUnknownVariableType]
-
-
-def among(field: str, values: Sequence[Any], known: Collection[Any]) -> None:
-    """Every value is one of the known ones; raises `Refused` naming the first that is not."""
-    try:
-        if set(values) <= set(known):
-            return
-    except TypeError:  # a list or an object among them: found below
-        pass
-    odd = next(i for i, v in enumerate(values) if isinstance(v, list | dict) or v not in known)
-    raise bad_value(field, values[odd], "one of " + ", ".join(sorted(map(str, known))))
-
-
-def listed(c: Config, field: str, known: Any) -> Words:
+def listed(c: Config, field: str, known: Any) -> Kinds:
     """A list in the config with one known word per layer."""
-    words = tuple(c.items(field))
-    n = n_layers(c)
+    return checked(field, c.items(field), n_layers(c), known)
+
+
+def checked(field: str, stated: list[Any], n: int, known: Any) -> Kinds:
+    """A list with one known word for each of `n` layers; raises `Refused`."""
+    words = tuple(stated)
     if len(words) != n:
         raise contradiction(f"{field} has {len(words)} entries for {n} layers")
     for word in words:
@@ -62,12 +47,7 @@ def listed(c: Config, field: str, known: Any) -> Words:
     return words
 
 
-def layer_types(c: Config) -> Words:
-    """The config's own list of layer types."""
-    return listed(c, "layer_types", c.rules.mixers)
-
-
-def every_nth(c: Config, interval: str, other: str) -> Words:
+def every_nth(c: Config, interval: str, other: str) -> Kinds:
     """The config's layer_types.
 
     Where it has none, every n-th layer is full, n the field `interval`, and the rest are `other`.

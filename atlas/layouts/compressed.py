@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from atlas.layouts.common import Words, among, entries, n_layers
-from atlas.reading.config import Config, mapping
+from atlas.layouts.common import n_layers
+from atlas.layouts.words import Kinds
+from atlas.reading.config import Config
+from atlas.reading.values import among, entries
 from atlas.refusal import contradiction
 
 RATIOS = {0: "sliding_attention", 4: "compressed_sparse_attention", 128: "heavily_compressed_attention"}
 
 
-def compress_ratios(c: Config) -> Words:
+def compress_ratios(c: Config) -> Kinds:
     """The listed kinds, else compress_ratios, else two heavily compressed layers and then both kinds in turn.
 
     Entries beyond the last layer describe drafting layers.
     """
-    _rates(c)
-    _rotated(c)
     n, stated = n_layers(c), c.opt("layer_types")
     if stated is None:
         ratios = c.opt("compress_ratios")
@@ -40,7 +40,7 @@ def _default(c: Config, n: int) -> list[str]:
     return [RATIOS[4] if i > 2 and i % 2 else RATIOS[128] for i in range(n)]
 
 
-def _first(field: str, stated: Any, n: int, known: Any) -> Words:
+def _first(field: str, stated: Any, n: int, known: Any) -> Kinds:
     words = entries(field, stated)[:n]
     if len(words) < n:
         raise contradiction(f"{field} has {len(words)} entries for {n} layers")
@@ -48,25 +48,7 @@ def _first(field: str, stated: Any, n: int, known: Any) -> Words:
     return tuple(words)
 
 
-def _rates(c: Config) -> None:
-    """Tokens per compressed entry: stated by kind, else 4 and 128."""
-    stated = c.opt("compress_rates")
-    for short, kind, usual in (("sparse", RATIOS[4], 4), ("heavy", RATIOS[128], 128)):
-        name, rate = f"compress_rate_{short}", c.opt_count(f"compress_rate_{short}")
-        if rate is None and stated is not None:
-            rate = mapping("compress_rates", stated).get(kind)
-        c.derived(name, usual if rate is None else rate, f"tokens per entry of {kind}")
-
-
-def _rotated(c: Config) -> None:
-    """Dimensions of an entry that RoPE turns: stated, else a stated share, else an eighth."""
-    if c.opt_count("qk_rope_head_dim") is None:
-        share = c.number("partial_rotary_factor")
-        share = 0.125 if share is None else share
-        c.derived("qk_rope_head_dim", int(c.count("head_dim") * share), f"head_dim x {share:g}")
-
-
-def hash_first(c: Config) -> Words:
+def hash_first(c: Config) -> Kinds:
     """The listed kinds, else experts chosen by a table in the first `num_hash_layers` layers, by a router after."""
     n, stated = n_layers(c), c.opt("mlp_layer_types")
     if stated is not None:

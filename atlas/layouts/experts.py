@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from atlas.layouts.common import Words, entries, n_layers
+from atlas.layouts.common import n_layers
+from atlas.layouts.words import Chosen, Kinds, Words
 from atlas.reading.config import Config
+from atlas.reading.values import entries
 from atlas.refusal import bad_value, contradiction
 
 MOST_EXPERTS = 100_000
 
 
-def dense_first(c: Config) -> Words:
+def dense_first(c: Config) -> Kinds:
     """Dense feed-forward in the first `first_k_dense_replace` layers, experts after (DeepSeek)."""
     n = n_layers(c)
     first = min(c.size("first_k_dense_replace"), n)
     return ("dense",) * first + ("moe",) * (n - first)
 
 
-def sparse_step(c: Config) -> Words:
+def sparse_step(c: Config) -> Kinds:
     """Experts in every `decoder_sparse_step`-th layer that is not in `mlp_only_layers`.
 
     None where there are 0 (Qwen-MoE).
@@ -33,7 +35,7 @@ def sparse_step(c: Config) -> Words:
     return tuple("dense" if i in dense or (i + 1) % step else "moe" for i in range(n))
 
 
-def interleaved_moe(c: Config) -> Words:
+def interleaved_moe(c: Config) -> Kinds:
     """Experts in the layers `moe_layers` lists, else in every `interleave_moe_layer_step`-th (Llama 4)."""
     n = n_layers(c)
     layers = c.opt("moe_layers")
@@ -54,9 +56,9 @@ def topk_listed(c: Config) -> Words:
     for k in each:
         if type(k) is not int or not 0 < k <= MOST_EXPERTS:
             raise bad_value("num_experts_per_tok", k, "a number of experts")
-    return tuple(f"moe:{k}" for k in each)
+    return tuple(Chosen("moe", k) for k in each)
 
 
-def no_ffn(c: Config) -> Words:
+def no_ffn(c: Config) -> Kinds:
     """No feed-forward network in any layer (Mamba)."""
     return ("none",) * n_layers(c)

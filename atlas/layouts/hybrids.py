@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from atlas.layouts.common import MAX_LAYERS, Words, every_nth
+from atlas.layouts.common import MAX_LAYERS, every_nth
+from atlas.layouts.words import Kinds
 from atlas.reading.config import Config
 from atlas.refusal import bad_value, contradiction
 
 
-def every_nth_linear(c: Config) -> Words:
+def every_nth_linear(c: Config) -> Kinds:
     """Every `full_attention_interval`-th layer full and the others linear, where no layer_types are stated."""
     return every_nth(c, "full_attention_interval", "linear_attention")
 
@@ -21,7 +22,7 @@ BLOCKS = {
 }  # fmt: skip
 
 
-def pattern_letters(c: Config) -> Words:
+def pattern_letters(c: Config) -> Kinds:
     """One part per layer (Nemotron-H), listed or as letters: M is Mamba-2, * attention, - an MLP, E experts.
 
     The list decides the depth, as in the class; a stated num_hidden_layers must agree where the list is only the

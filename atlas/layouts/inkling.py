@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from atlas.layouts.common import MAX_LAYERS, Words, entries, listed, n_layers
+from atlas.layouts.common import MAX_LAYERS, listed, n_layers
+from atlas.layouts.words import Kinds, Round, Words
 from atlas.reading.config import Config
+from atlas.reading.values import entries
 from atlas.refusal import contradiction
 
 KINDS = ("hybrid", "hybrid_sliding")
@@ -14,7 +16,7 @@ LATER = 3
 """Rounds from the third on are alike."""
 
 
-def _kinds(c: Config) -> Words:
+def every_sixth_full(c: Config) -> Kinds:
     """layer_types, else the layers of local_layer_ids windowed, else every sixth full."""
     n, local = n_layers(c), c.opt("local_layer_ids")
     if c.opt("layer_types") is not None:
@@ -27,24 +29,11 @@ def _kinds(c: Config) -> Words:
 
 
 @lru_cache(maxsize=64)
-def _every_sixth(n: int) -> Words:
+def _every_sixth(n: int) -> Kinds:
     return tuple("hybrid_sliding" if (i + 1) % 6 else "hybrid" for i in range(n))
 
 
-def inkling(c: Config) -> Words:
-    """First generation. A stated dense_intermediate_size makes intermediate_size the experts' width."""
-    dense = c.opt_count("dense_intermediate_size")
-    if dense is not None:
-        c.derived(
-            "moe_intermediate_size",
-            c.count("intermediate_size"),
-            "intermediate_size, as dense_intermediate_size is stated",
-        )
-        c.derived("intermediate_size", dense, "dense_intermediate_size")
-    return _kinds(c)
-
-
-def inkling_ffn(c: Config) -> Words:
+def dense_to_index(c: Config) -> Kinds:
     """mlp_layer_types, else the first `dense_mlp_idx` layers dense."""
     if c.opt("mlp_layer_types") is not None:
         return listed(c, "mlp_layer_types", c.rules.ffns)
@@ -69,20 +58,21 @@ def _looped(n: int, start: int, end: int, passes: int) -> Rounds:
     return (*((i, 0) for i in range(start)), *core, *((i, 0) for i in range(end, n)))
 
 
-def inkling2(c: Config) -> Words:
+def in_rounds(c: Config) -> Words:
     """Later generations: kind of layer, whether it leads, and its round."""
-    return _in_rounds(_kinds(c), _rounds(c))
+    return _rounds_of(every_sixth_full(c), _rounds(c))
 
 
 @lru_cache(maxsize=256)
-def _in_rounds(kinds: Words, rounds: Rounds) -> Words:
-    return tuple(f"{kinds[i]}:{'lead' if i == 0 else ''}:{r}" for i, r in rounds)
+def _rounds_of(kinds: Kinds, rounds: Rounds) -> Words:
+    return tuple(Round(kinds[i], r, leads=i == 0) for i, r in rounds)
 
 
-def inkling2_ffn(c: Config) -> Words:
+def experts_in_rounds(_: Config, mixers: Words) -> Words:
     """Experts in every layer, with its round."""
-    return tuple("sparse:" + word.rpartition(":")[2] for word in c.shared["mixers"])
+    return tuple(Round("sparse", word.number) for word in mixers if isinstance(word, Round))
 
 
-LAYOUTS = {"inkling": inkling, "inkling2": inkling2}
-FFN_LAYOUTS = {"inkling": inkling_ffn, "inkling2": inkling2_ffn}
+LAYOUTS = {"every_sixth_full": every_sixth_full, "in_rounds": in_rounds}
+FFN_LAYOUTS = {"dense_to_index": dense_to_index}
+FOLLOWING = {"experts_in_rounds": experts_in_rounds}

@@ -5,12 +5,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from atlas.layouts.common import Words, among, entries, listed, n_layers
+from atlas.layouts.common import listed, n_layers
+from atlas.layouts.words import Kinds
 from atlas.reading.config import Config
+from atlas.reading.values import among, entries
 from atlas.refusal import bad_value, contradiction, not_derivable
 
 
-def mlp_types(c: Config) -> Words:
+def mlp_types(c: Config) -> Kinds:
     """The config's mlp_layer_types.
 
     Where it has none, the first `first_k_dense_replace` layers dense and the others sparse.
@@ -31,7 +33,7 @@ def mlp_types(c: Config) -> Words:
     return ("dense",) * first + ("sparse",) * (n - first)
 
 
-def flags(field: str, stated: Any, n: int, words: tuple[str, str]) -> Words:
+def flags(field: str, stated: Any, n: int, words: tuple[str, str]) -> Kinds:
     """One word per 0 or 1."""
     marks = entries(field, stated)
     if len(marks) != n:
@@ -40,7 +42,7 @@ def flags(field: str, stated: Any, n: int, words: tuple[str, str]) -> Words:
     return tuple(map(dict(enumerate(words)).__getitem__, marks))
 
 
-def latent_or_heads(c: Config) -> Words:
+def latent_or_heads(c: Config) -> Kinds:
     """Latent attention where a latent rank is stated and `use_mla` is not false.
 
     Else plain heads (DeepSeek-VL2 tiny).
@@ -60,11 +62,11 @@ INDEXERS = {"F": "full", "S": "shared", "full": "full", "shared": "shared"}
 
 
 @lru_cache(maxsize=256)
-def _by_period(n: int, every: int, offset: int) -> Words:
+def _by_period(n: int, every: int, offset: int) -> Kinds:
     return tuple("full" if max(i - offset + 1, 0) % every == 0 else "shared" for i in range(n))
 
 
-def indexer_types(c: Config) -> Words:
+def indexer_types(c: Config) -> Kinds:
     """Which layers own an indexer and which take an earlier layer's choice (GLM-5): listed, or by period and offset."""
     n = n_layers(c)
     stated = c.opt("indexer_types")
@@ -84,7 +86,7 @@ def indexer_types(c: Config) -> Words:
     return words
 
 
-def _indexers(stated: Any, n: int) -> Words:
+def _indexers(stated: Any, n: int) -> Kinds:
     words = list(stated) if isinstance(stated, str) else entries("indexer_types", stated)
     if len(words) != n:
         raise contradiction(f"indexer_types has {len(words)} entries for {n} layers")
@@ -92,7 +94,7 @@ def _indexers(stated: Any, n: int) -> Words:
     return tuple(INDEXERS[w] for w in words)
 
 
-def kimi_linear(c: Config) -> Words:
+def kimi_linear(c: Config) -> Kinds:
     """Delta-rule and full layers: listed by kind, or in two lists that count from 1; else layers 4, 8, 12, ... full."""
     if c.opt("layer_types") is not None:
         return listed(c, "layer_types", c.rules.mixers)
@@ -107,9 +109,8 @@ def kimi_linear(c: Config) -> Words:
     return tuple("full_attention" if i in full else "linear_attention" for i in range(1, n + 1))
 
 
-def mimo(c: Config) -> Words:
+def mimo(c: Config) -> Kinds:
     """Full and windowed layers: listed, else by hybrid_layer_pattern (1: windowed), else full at 0 and every 6th."""
-    _mimo_window(c)
     _mimo_alike(c)
     if c.opt("layer_types") is not None:
         return listed(c, "layer_types", c.rules.mixers)
@@ -131,16 +132,7 @@ def _mimo_alike(c: Config) -> None:
         raise not_derivable("swa_num_key_value_heads is not twice num_key_value_heads: only the remote code reads it")
 
 
-def _mimo_window(c: Config) -> None:
-    """`sliding_window_size` counts the tokens before the current one; the window counts that one too."""
-    before = c.opt_count("sliding_window_size")
-    if before is None:
-        c.derived("window", c.count("sliding_window"), "sliding_window")
-    else:
-        c.derived("window", before + 1, f"sliding_window_size + 1 = {before} + 1: the current token counts too")
-
-
-def every_second_linear(c: Config) -> Words:
+def every_second_linear(c: Config) -> Kinds:
     """The config's layer_types; where it has none, full and linear in turn, full first (MiniMax)."""
     if c.opt("layer_types") is not None:
         return listed(c, "layer_types", c.rules.mixers)
@@ -148,12 +140,12 @@ def every_second_linear(c: Config) -> Words:
     return tuple("linear_attention" if i % 2 else "full_attention" for i in range(n_layers(c)))
 
 
-def attn_type_list(c: Config) -> Words:
+def attn_type_list(c: Config) -> Kinds:
     """One number per layer: 1 for softmax attention, 0 for lightning attention (MiniMax-Text-01 under its own code)."""
     return flags("attn_type_list", c.items("attn_type_list"), n_layers(c), ("linear_attention", "full_attention"))
 
 
-def every_group_full(c: Config) -> Words:
+def every_group_full(c: Config) -> Kinds:
     """The config's layer_types, else the last of every `layer_group_size` layers full and the others linear (Ling 3.0).
 
     An earlier line of models goes by the same model_type with another linear attention; its class says so.
@@ -170,11 +162,11 @@ def every_group_full(c: Config) -> Words:
     return tuple("linear_attention" if (i + 1) % group else "full_attention" for i in range(n))
 
 
-def fourth_indexed(c: Config) -> Words:
+def fourth_indexed(c: Config) -> Kinds:
     """Delta-rule layers and layers behind an indexer, own or shared (GLM-5.3-Flash): listed, else every 4th indexed."""
     n, stated = n_layers(c), c.opt("layer_types")
     if stated is None:
-        types: Words = tuple("linear_attention" if i % 4 != 3 else "indexed_attention" for i in range(n))
+        types: Kinds = tuple("linear_attention" if i % 4 != 3 else "indexed_attention" for i in range(n))
         c.derived("layer_types", "every 4th indexed", "layer i is indexed where i + 1 is a multiple of 4")
     else:
         types = listed(
@@ -187,15 +179,13 @@ def fourth_indexed(c: Config) -> Words:
     return words
 
 
-def indexed_or_window(c: Config) -> Words:
+def indexed_or_window(c: Config) -> Kinds:
     """Indexed and windowed layers (dots3.note): listed, else indexed in layers 0, 1, 5, 9, ..., the others windowed.
 
     `use_dsa` turns the indexer off, `use_sliding_window` the window.
     """
     n, stated = n_layers(c), c.opt("layer_types")
     indexed = "full_attention" if c.opt("use_dsa") is False else "indexed_attention"
-    window = c.opt("sliding_window") or c.opt("sliding_window_size") or 512
-    c.derived("window", window, "sliding_window, else sliding_window_size, else 512")
     if stated is None:
         everywhere = c.opt("use_sliding_window") is False
         c.derived("layer_types", "layers 0 and 1 and every 4th from 5 indexed", "no list is stated")
@@ -211,7 +201,7 @@ def _all_but(n: int, every: int) -> tuple[int, ...]:
     return tuple(int((i + 1) % every != 0) for i in range(n))
 
 
-def rope_and_indexers(c: Config) -> Words:
+def rope_and_indexers(c: Config) -> Kinds:
     """Whether a layer uses positions, and whether it has an indexer of its own (Mistral Large 4)."""
     n, ropes, sources = n_layers(c), c.opt("no_rope_layers"), c.opt("kv_source_layers")
     if sources is not None and sources != list(range(n)):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from atlas.layouts.common import Words, listed, n_layers
+from atlas.layouts.common import listed, n_layers
 from atlas.layouts.experts import dense_first
+from atlas.layouts.words import Kinds
 from atlas.reading.config import Config
 from atlas.refusal import bad_value, contradiction
 
 
-def cycle(c: Config) -> Words:
+def cycle(c: Config) -> Kinds:
     """The config's layer_types; where it has none, the row's `layer_cycle` over and over."""
     if c.opt("layer_types") is not None:
         return listed(c, "layer_types", c.rules.mixers)
@@ -19,7 +20,7 @@ def cycle(c: Config) -> Words:
     return tuple(c.derived("layer_types", words, "the class's own order, as the config lists none"))
 
 
-def counted_back(c: Config) -> Words:
+def counted_back(c: Config) -> Kinds:
     """The config's layer_types; where it has none, every 4th layer counted back from the last is full."""
     n = n_layers(c)
     if c.opt("layer_types") is None:
@@ -34,7 +35,7 @@ def counted_back(c: Config) -> Words:
     return theta_per_layer(c)
 
 
-def theta_per_layer(c: Config) -> Words:
+def theta_per_layer(c: Config) -> Kinds:
     """As `cycle`; a layer whose own RoPE base is 0 has no positions."""
     kinds = tuple(k.removesuffix("_nope") for k in cycle(c))
     if c.opt("layer_rope_theta") is None:
@@ -45,7 +46,7 @@ def theta_per_layer(c: Config) -> Words:
     return tuple(k if t else k + "_nope" for k, t in zip(kinds, thetas, strict=True))
 
 
-def rope_in_windows(c: Config) -> Words:
+def rope_in_windows(c: Config) -> Kinds:
     """As `every_nth_full` or `cycle`; where no window is stated all are full with RoPE, else windowed ones have it."""
     n = n_layers(c)
     if c.opt_count("sliding_window") is None:
@@ -58,7 +59,7 @@ def rope_in_windows(c: Config) -> Words:
     return tuple(c.derived("layer_types", words, f"every {every}th layer full"))
 
 
-def flint(c: Config) -> Words:
+def flint(c: Config) -> Kinds:
     """The config's layer_types; where it has none, layers 0, 1, every 4th from 1 on and the last are full."""
     if c.opt("layer_types") is not None:
         return listed(c, "layer_types", c.rules.mixers)
@@ -66,7 +67,7 @@ def flint(c: Config) -> Words:
     return tuple("full_attention" if i < 2 or i % 4 == 1 or i == n - 1 else "sliding_attention" for i in range(n))
 
 
-def cohere2_moe(c: Config) -> Words:
+def cohere2_moe(c: Config) -> Kinds:
     """Leading dense layers have a window pattern of their own, and RoPE in every one where that pattern is 1."""
     n, first, prefix = n_layers(c), c.size("first_k_dense_replace"), c.count("prefix_dense_sliding_window_pattern")
     if c.opt("layer_types") is None:
@@ -85,20 +86,7 @@ def cohere2_moe(c: Config) -> Words:
     )
 
 
-def local_half(c: Config) -> Words:
-    """As ModernBERT as a decoder, which looks back over half of the stated window."""
-    stated = c.count("local_attention")
-    c.derived("sliding_window", stated // 2, f"half of local_attention {stated}: the half that looks back")
-    return _local(c)
-
-
-def local_whole(c: Config) -> Words:
-    """As ModernBERT, which looks over half of the stated window to each side."""
-    c.derived("sliding_window", c.count("local_attention"), "local_attention: half of it to each side")
-    return _local(c)
-
-
-def _local(c: Config) -> Words:
+def local(c: Config) -> Kinds:
     """The config's layer_types, else every n-th layer from the first on full; layer 0 has no norm before attention."""
     n, every = n_layers(c), c.count("global_attn_every_n_layers")
     if c.opt("layer_types") is None:
@@ -108,14 +96,14 @@ def _local(c: Config) -> Words:
     return ("first_" + kinds[0], *kinds[1:])
 
 
-def mlp_listed(c: Config) -> Words:
+def mlp_listed(c: Config) -> Kinds:
     """The config's mlp_layer_types; where it has none, `first_k_dense_replace` layers dense, then experts."""
     if c.opt("mlp_layer_types") is None:
         return tuple("dense" if w == "dense" else "sparse" for w in dense_first(c))
     return listed(c, "mlp_layer_types", ("dense", "sparse"))
 
 
-def flint_experts(c: Config) -> Words:
+def flint_experts(c: Config) -> Kinds:
     """As Qwen-MoE, but layers 0 and 1 are dense where no list is stated."""
     if c.opt("mlp_only_layers") is None:
         c.derived("mlp_only_layers", [0, 1], "layers 0 and 1, as none are listed")
@@ -123,7 +111,7 @@ def flint_experts(c: Config) -> Words:
     return tuple("dense" if i in dense or (i + 1) % step else "sparse" for i in range(n_layers(c)))
 
 
-def moe_range(c: Config) -> Words:
+def moe_range(c: Config) -> Kinds:
     """Experts in every `moe_layer_interval`-th layer between the stated start and end (-1: to the last)."""
     n, every, start = n_layers(c), c.count("moe_layer_interval"), c.size("moe_layer_start_index")
     end = c.need("moe_layer_end_index")
@@ -133,41 +121,17 @@ def moe_range(c: Config) -> Words:
     return tuple("moe" if (i + 1) % every == 0 and start <= i <= last else "dense" for i in range(n))
 
 
-def shared_by_width(c: Config) -> Words:
-    """Experts in every layer, with one shared expert where its width is not 0."""
-    width = c.size("shared_intermediate_size")
-    c.derived("n_shared_experts", int(width > 0), "one where shared_intermediate_size is not 0")
-    return ("moe",) * n_layers(c)
-
-
-def dense_or_retrieved(c: Config) -> Words:
+def dense_or_retrieved(c: Config) -> Kinds:
     """Every layer dense, or every layer with retrieved experts where `is_moe` is true."""
     return (("retrieved" if c.flag("is_moe") else "mlp"),) * n_layers(c)
 
 
-def first_routed(c: Config) -> Words:
+def first_routed(c: Config) -> Kinds:
     """Experts in every layer; the first router has none before it."""
     return ("first",) + ("moe",) * (n_layers(c) - 1)
 
 
-def halved(c: Config) -> Words:
-    """Every layer alike; the stated width counts gate and up projection together."""
-    stated = c.count("ffn_dim")
-    c.derived("intermediate_size", stated // 2, f"half of ffn_dim {stated}")
-    return ("mlp",) * n_layers(c)
-
-
-def rounded_up(c: Config) -> Words:
-    """Every layer alike; the width is a multiple of the hidden size, rounded up."""
-    factor, unit = c.number("ffn_proj_factor"), c.count("ffn_round_up_to_multiple_of")
-    if factor is None or not 0 < factor <= 1000:
-        raise bad_value("ffn_proj_factor", factor, "a number above 0")
-    width = int((c.count("hidden_size") * factor + unit - 1) // unit * unit)
-    c.derived("intermediate_size", width, f"{factor:g} x hidden_size, rounded up to a multiple of {unit}")
-    return ("mlp",) * n_layers(c)
-
-
-def lfm3(c: Config) -> Words:
+def lfm3(c: Config) -> Kinds:
     """The config's layer_types; where it has none, in fours: windowed (not in the first), conv, full, conv."""
     if c.opt("layer_types") is not None:
         return listed(c, "layer_types", c.rules.mixers)
@@ -178,7 +142,7 @@ def lfm3(c: Config) -> Words:
     return tuple(c.derived("layer_types", words, "the class's own order, as the config lists none"))
 
 
-def olmo_hybrid(c: Config) -> Words:
+def olmo_hybrid(c: Config) -> Kinds:
     """As `cycle`, the last layer full where no other is; no positions where the RoPE base is null."""
     stated = c.opt("layer_types") is not None
     kinds = cycle(c)
@@ -189,7 +153,7 @@ def olmo_hybrid(c: Config) -> Words:
     return tuple("full_attention_nope" if nope and k == "full_attention" else k for k in kinds)
 
 
-def last_biased(c: Config) -> Words:
+def last_biased(c: Config) -> Kinds:
     """Every layer alike, but only the last has a bias on its output projection."""
     return ("full_attention",) * (n_layers(c) - 1) + ("last",)
 
@@ -203,8 +167,7 @@ MIXER_LAYOUTS = {
         rope_in_windows,
         flint,
         cohere2_moe,
-        local_half,
-        local_whole,
+        local,
         lfm3,
         olmo_hybrid,
         last_biased,
@@ -216,10 +179,7 @@ FFN_LAYOUTS = {
         mlp_listed,
         flint_experts,
         moe_range,
-        shared_by_width,
         dense_or_retrieved,
-        halved,
-        rounded_up,
         first_routed,
     )
 }

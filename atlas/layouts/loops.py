@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from atlas.layouts.common import MAX_LAYERS, Words, n_layers
+from typing import Any
+
+from atlas.layouts.common import MAX_LAYERS, checked, n_layers
 from atlas.layouts.listed import cycle
+from atlas.layouts.words import Kinds, Words, kind_of
 from atlas.reading.config import Config
 from atlas.refusal import bad_value, contradiction, not_derivable
 
 
-def two_stacks(c: Config) -> Words:
+def two_stacks(c: Config) -> Kinds:
     """A low stack run `L_cycles` times, then a high stack once, all of it `H_cycles` times (HRM-Text).
 
     A config written by the library states the depth of all rounds together beside the depth of one stack.
@@ -26,16 +29,15 @@ def two_stacks(c: Config) -> Words:
     return round_one + ("layer_again",) * (one * (low + 1) * (high - 1))
 
 
-def looped_middle(c: Config) -> Words:
+def looped_middle(c: Config) -> Kinds:
     """Input layers, middle layers run `n_recurrent_loops` times, output layers (Dory).
 
     A released config lists attention and feed-forward as blocks of their own: every pair of them is one layer.
     """
-    _merge_pairs(c)
-    kinds = cycle(c)
-    n, first, last = len(kinds), c.size("n_input_layers"), c.size("n_output_layers")
-    middle = c.opt_count("n_recurrent_layers")
-    middle = c.derived("n_recurrent_layers", n - first - last, "the layers between") if middle is None else middle
+    kinds, blocks = _layers(c)
+    n, first, last = len(kinds), c.size("n_input_layers") // blocks, c.size("n_output_layers") // blocks
+    stated = c.opt_count("n_recurrent_layers")
+    middle = c.derived("middle_layers", n - first - last, "the layers between") if stated is None else stated // blocks
     if middle < 1 or first + middle + last != n:
         raise contradiction(f"{first} + {middle} + {last} layers are not {n}")
     if c.word("recurrent_kv_cache_mode") != "per_loop":
@@ -49,20 +51,20 @@ def looped_middle(c: Config) -> Words:
     return kinds[: first + middle] + round_two * (loops - 1) + kinds[first + middle :]
 
 
-def _merge_pairs(c: Config) -> None:
-    types = c.opt("layer_types")
+def _layers(c: Config) -> tuple[Kinds, int]:
+    """The kinds of layers, and how many listed blocks make one of them."""
+    types: Any = c.opt("layer_types")
     if not isinstance(types, list) or "mlp" not in types:
-        return
-    c.derived("layer_types", types[::2], "attention and the feed-forward after it are one layer")
-    for field in ("num_hidden_layers", "n_input_layers", "n_recurrent_layers", "n_output_layers"):
-        if c.opt(field) is not None:
-            c.derived(field, c.size(field) // 2, "two listed blocks make one layer")
+        return cycle(c), 1
+    n = n_layers(c) // 2
+    c.derived("layers", n, "attention and the feed-forward after it are listed apart, and are one layer")
+    return checked("layer_types", c.items("layer_types")[::2], n, c.rules.mixers), 2
 
 
-def as_mixer(c: Config) -> Words:
+def as_mixer(_: Config, mixers: Words) -> Kinds:
     """The feed-forward of a round is that of its mixer: stored in the first, used again after."""
-    return tuple("mlp_again" if w.endswith("_again") else "mlp" for w in c.shared["mixers"])
+    return tuple("mlp_again" if kind_of(w).endswith("_again") else "mlp" for w in mixers)
 
 
 LOOPED = {f.__name__: f for f in (two_stacks, looped_middle)}
-FFN_LAYOUTS = {"as_mixer": as_mixer}
+FOLLOWING = {"as_mixer": as_mixer}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from atlas.layouts.common import Words, listed, n_layers, same
+from atlas.layouts.common import listed, n_layers, same
 from atlas.layouts.windows import every_nth_full, window_everywhere
+from atlas.layouts.words import Kinds
 from atlas.reading.config import Config
 from atlas.refusal import bad_value, contradiction, not_derivable
 
 
-def full_without_rope(c: Config) -> Words:
+def full_without_rope(c: Config) -> Kinds:
     """layer_types, else every n-th layer full; full layers take no positions where a window is stated (EXAONE 4)."""
     if c.opt_count("sliding_window") is not None:
         kinds = _lettered(c) if isinstance(c.opt("sliding_window_pattern"), str) else every_nth_full(c)
@@ -23,7 +24,7 @@ def full_without_rope(c: Config) -> Words:
     return words
 
 
-def _lettered(c: Config) -> Words:
+def _lettered(c: Config) -> Kinds:
     """layer_types, else letters again and again: L a windowed layer, G a full one."""
     if c.opt("layer_types") is not None:
         return listed(c, "layer_types", c.rules.mixers)
@@ -34,7 +35,7 @@ def _lettered(c: Config) -> Words:
     return tuple(kinds[letters[i % len(letters)]] for i in range(n_layers(c)))
 
 
-def rope_marks(c: Config) -> Words:
+def rope_marks(c: Config) -> Kinds:
     """`no_rope_layers` (1: RoPE), else no RoPE in every n-th layer; windows where switched on (SmolLM3)."""
     n = n_layers(c)
     if c.opt("no_rope_layers") is None:
@@ -48,7 +49,7 @@ def rope_marks(c: Config) -> Words:
     return tuple(k + ("" if m else "_nope") for k, m in zip(kinds, marks, strict=True))
 
 
-def _smollm_kinds(c: Config, marks: list[Any]) -> Words:
+def _smollm_kinds(c: Config, marks: list[Any]) -> Kinds:
     on = c.flag("use_sliding_window") and c.opt("sliding_window") is not None
     if not on:
         types = c.opt("layer_types")
@@ -60,7 +61,7 @@ def _smollm_kinds(c: Config, marks: list[Any]) -> Words:
     return tuple("full_attention" if m else "sliding_attention" for m in marks)
 
 
-def window_alternating(c: Config) -> Words:
+def window_alternating(c: Config) -> Kinds:
     """Where switched on: layer_types, else windows in even layers below max_window_layers (Qwen2-MoE)."""
     n, window, types = n_layers(c), c.opt("sliding_window"), c.opt("layer_types")
     if not c.flag("use_sliding_window") or window is None:
@@ -76,12 +77,12 @@ def window_alternating(c: Config) -> Words:
     return tuple("sliding_attention" if not i % 2 and i < most else "full_attention" for i in range(n))
 
 
-def window_listed(c: Config) -> Words:
+def window_listed(c: Config) -> Kinds:
     """layer_types, else every layer windowed where a window is stated (Ministral)."""
     return window_everywhere(c) if c.opt("layer_types") is None else listed(c, "layer_types", c.rules.mixers)
 
 
-def attention_types(c: Config) -> Words:
+def attention_types(c: Config) -> Kinds:
     """`attention_types`: groups of words with how often each group stands (GPT-Neo)."""
     n, words = n_layers(c), list[Any]()
     for group in c.items("attention_types"):
@@ -102,7 +103,7 @@ def _group(group: Any, n: int) -> list[Any]:
             raise bad_value("attention_types", group, "a list of words and how often they stand")
 
 
-def mpt(c: Config) -> Words:
+def mpt(c: Config) -> Kinds:
     """Every layer alike, where the switches stand as transformers' own class takes them for granted."""
     for field, wanted in (("no_bias", True), ("alibi", True), ("qk_ln", False)):
         if c.flag(field) is not wanted:

@@ -1,17 +1,15 @@
-"""Layers that read an earlier layer's cache, with two geometries of attention and widths by layer (Gemma 3n, Gemma 4).
-
-A word carries what differs from layer to layer: `full_attention:21:512:2` reads layer 21's cache, with heads of 512,
-two of them for keys; `mlp:16384` is a network of that width. The parts read what stands behind the colons.
-"""
+"""Layers that read an earlier layer's cache, with two geometries of attention and widths by layer (Gemma 3n and 4)."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from typing import Any
 
-from atlas.layouts.common import Words, entries, listed, n_layers
+from atlas.layouts.common import listed, n_layers
 from atlas.layouts.windows import every_nth_full
-from atlas.reading.config import MAX_COUNT, Config, mapping
+from atlas.layouts.words import Cached, Kinds, Wide, Words
+from atlas.reading.config import Config
+from atlas.reading.values import MAX_COUNT, entries, mapping
 from atlas.refusal import bad_value, contradiction
 
 MOST_DIGITS = 6
@@ -21,7 +19,7 @@ Sources = tuple[int | None, ...]
 Shapes = tuple[tuple[int, int], ...]
 
 
-def sources(c: Config, types: Words) -> Sources:
+def sources(c: Config, types: Kinds) -> Sources:
     """The layer whose cache each reads: the last `num_kv_shared_layers` read the last of their type before them."""
     n, shared = len(types), c.size("num_kv_shared_layers")
     if not shared:
@@ -38,16 +36,15 @@ def sources(c: Config, types: Words) -> Sources:
 
 
 @lru_cache(maxsize=1024)
-def _words(types: Words, found: Sources, shapes: Shapes) -> Words:
-    """What differs from layer to layer in a word each; cached, as configs repeat each other."""
-    marks = ("" if s is None else s for s in found)
-    return tuple(f"{t}:{s}:{width}:{kv}" for t, s, (width, kv) in zip(types, marks, shapes, strict=True))
+def _words(types: Kinds, found: Sources, shapes: Shapes) -> Words:
+    """What differs from layer to layer; cached, as configs repeat each other."""
+    return tuple(Cached(t, s, width, kv) for t, s, (width, kv) in zip(types, found, shapes, strict=True))
 
 
 def gemma3n(c: Config) -> Words:
     """Windowed and full layers of one geometry; the last ones share."""
     types = every_nth_full(c)
-    return tuple(f"{t}:{'' if s is None else s}" for t, s in zip(types, sources(c, types), strict=True))
+    return tuple(map(Cached, types, sources(c, types)))
 
 
 def gemma4(c: Config) -> Words:
@@ -55,7 +52,6 @@ def gemma4(c: Config) -> Words:
 
     The last layer is full whatever the list says; the last ones share.
     """
-    _window(c)
     types = listed(c, "layer_types", c.rules.mixers) if c.opt("layer_types") is not None else every_nth_full(c)
     if types[-1] != "full_attention":
         c.derived("layer_types[-1]", "full_attention", "the class makes the last layer full")
@@ -63,17 +59,7 @@ def gemma4(c: Config) -> Words:
     return _words(types, sources(c, types), _geometry(c, types))
 
 
-def _window(c: Config) -> None:
-    """Where attention looks both ways, half the stated window lies behind a token."""
-    if c.opt("use_bidirectional_attention") == "all":
-        c.derived(
-            "window", c.count("sliding_window") // 2 + 1, "half of sliding_window, and one: attention looks both ways"
-        )
-    else:
-        c.derived("window", c.count("sliding_window"), "sliding_window")
-
-
-def _geometry(c: Config, types: Words) -> Shapes:
+def _geometry(c: Config, types: Kinds) -> Shapes:
     """Head width and KV heads of each layer: one pair for windowed layers, one for full ones, or stated by layer."""
     width, kv = c.count("head_dim"), c.count("num_key_value_heads")
     by_layer = c.opt("per_layer_config")
@@ -108,12 +94,12 @@ def widths(c: Config) -> Words:
         each = entries("intermediate_size", stated)
         if len(each) != n or not all(type(w) is int and 0 < w <= MAX_COUNT for w in each):
             raise bad_value("intermediate_size", each, f"a width, or one for each of the {n} layers")
-        return tuple(f"mlp:{w}" for w in each)
+        return tuple(Wide("mlp", w) for w in each)
     width, first = c.count("intermediate_size"), n - c.size("num_kv_shared_layers")
     if not c.flag("use_double_wide_mlp"):
-        return (f"mlp:{width}",) * n
+        return (Wide("mlp", width),) * n
     c.derived("intermediate_size[shared]", 2 * width, f"use_double_wide_mlp: twice as wide from layer {first}")
-    return tuple(f"mlp:{width if i < first else 2 * width}" for i in range(n))
+    return tuple(Wide("mlp", width if i < first else 2 * width) for i in range(n))
 
 
 LAYOUTS = {"gemma3n": gemma3n, "gemma4": gemma4}

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
-from typing import Any
 
-from atlas.families import Family
-from atlas.layouts.common import Words, n_layers
-from atlas.numbers.fingerprint import Evidence
-from atlas.parse import Raw
-from atlas.reading.answers import DERIVED
+from atlas.layouts.common import n_layers
+from atlas.layouts.words import Kinds
 from atlas.reading.config import Config
-from atlas.refusal import Refused, bad_value, not_derivable
-from schemas.vocabulary import RefusalKind
+from atlas.refusal import not_derivable
 
 Stacks = tuple[str, ...]
 DECODER, ENCODER, BOTH = ("decoder",), ("encoder",), ("decoder", "encoder")
@@ -59,73 +53,19 @@ STACKS: dict[str, Callable[[Config], Stacks]] = {
 }
 
 
-def encoder_reader(c: Config) -> Config:
-    """The reader of the encoder: of a pair what it reads and notes is kept with the decoder's, under `encoder.`."""
-    if c.rules.encoder is None:
-        return c
-    key = c.rules.facts.get("encoder_key")
-    if key is None:
-        inner = Config(c.raw, c.rules.encoder, c.outer, c.prefix)
-        inner.read = c.read
-        inner.values.update(_answered(c))
-    else:
-        inner = Config(nested(c, key), c.rules.encoder, c.outer, key + ".")
-    inner.noted = _Prefixed(c.noted)
-    return inner
-
-
-def _answered(c: Config) -> dict[str, Any]:
-    """The decoder's answers that are the encoder's too: looked up, not computed, and in the row no different."""
-    own, noted = _otherwise(c.rules), c.noted
-    return {
-        field: value
-        for field, value in c.values.items()
-        if field not in own and (field not in noted or noted[field].origin != DERIVED)
-    }
-
-
-@lru_cache(maxsize=256)
-def _otherwise(rules: Family) -> frozenset[str]:
-    """Fields that the encoder's part of a row answers otherwise."""
-    assert rules.encoder is not None  # noqa: S101 - only pairs come here
-    tables = ((rules.keys, rules.encoder.keys), (rules.defaults, rules.encoder.defaults))
-    pairs = (*tables, (rules.facts, rules.encoder.facts))
-    return frozenset(f for ours, theirs in pairs for f in ours.keys() | theirs.keys() if ours.get(f) != theirs.get(f))
-
-
-def nested(c: Config, key: str) -> Raw:
-    """The encoder's own config; raises `Refused` where the file has none."""
-    found = c.outer.get(key)
-    if not isinstance(found, dict):
-        raise Refused(RefusalKind.MISSING_KEY, f"{key} is needed: the encoder's own config is not in the file")
-    return found  # pyright: ignore[reportUnknownVariableType]
-
-
-class _Prefixed(dict[str, Evidence]):
-    """Notes that also go into another reader's, under names of their own."""
-
-    def __init__(self, target: dict[str, Evidence]) -> None:
-        super().__init__()
-        self.target = target
-
-    def __setitem__(self, field: str, note: Evidence) -> None:
-        name = f"encoder.{field}"
-        self.target[name] = Evidence(name, note.value, note.origin, note.source)
-
-
-def decoder_or_encoder(c: Config) -> Words:
+def decoder_or_encoder(c: Config) -> Kinds:
     """Every layer attends both ways; back alone where `is_decoder` is true, and over a source if stated."""
     if not c.flag("is_decoder"):
         return ("encoder",) * n_layers(c)
     return ("decoder_with_source" if c.flag("add_cross_attention") else "decoder",) * n_layers(c)
 
 
-def first_apart(c: Config) -> Words:
+def first_apart(c: Config) -> Kinds:
     """The first layer holds the table of relative positions for all (T5)."""
     return ("first",) + ("other",) * (n_layers(c) - 1)
 
 
-def one_group(c: Config) -> Words:
+def one_group(c: Config) -> Kinds:
     """The layers of one group, run over and over (ALBERT); with several groups, the layers take turns by depth."""
     n, groups = n_layers(c), c.count("num_hidden_groups")
     if c.count("inner_group_num") != 1 or groups > n:
@@ -134,40 +74,13 @@ def one_group(c: Config) -> Words:
     return tuple("encoder" if i == 0 or taken[i] != taken[i - 1] else "encoder_again" for i in range(n))
 
 
-def again_as_mixer(c: Config) -> Words:
-    """The feed-forward of a layer run again is run again too."""
-    return tuple("mlp_again" if w.endswith("_again") else "mlp" for w in one_group(c))
-
-
-def gelu_words(c: Config) -> Words:
-    """Every layer alike; `feed_forward_proj` says the activation, and a gate where it begins with gated (T5)."""
-    stated = c.word("feed_forward_proj")
-    words = stated.split("-")
-    if len(words) > 2 or (len(words) == 2 and words[0] != "gated"):
-        raise bad_value("feed_forward_proj", stated, "an activation, or gated- and an activation")
-    act = "gelu_new" if stated == "gated-gelu" else words[-1]
-    if c.opt("is_gated_act") is None:
-        c.derived("is_gated_act", words[0] == "gated", "feed_forward_proj begins with gated, or not")
-    c.derived(
-        "is_gated_ffn",
-        c.flag("is_gated_act"),
-        "is_gated_act, where the config states it, goes before feed_forward_proj",
-    )
-    c.derived(
-        "hidden_act",
-        act if c.opt("dense_act_fn") is None else c.word("dense_act_fn"),
-        "dense_act_fn, else from feed_forward_proj",
-    )
-    return ("mlp",) * n_layers(c)
-
-
-def every_step(c: Config) -> Words:
+def every_step(c: Config) -> Kinds:
     """Experts in every `sparse_step`-th layer (NLLB-MoE)."""
     step = c.size("sparse_step")
     return tuple("moe" if step and (i + 1) % step == 0 else "mlp" for i in range(n_layers(c)))
 
 
-def spread(c: Config) -> Words:
+def spread(c: Config) -> Kinds:
     """Experts at equal steps from the second layer on; the step is stated, else layers over sparse layers (Switch)."""
     n, step = n_layers(c), c.opt("sparse_step")
     if step is None:
@@ -180,4 +93,4 @@ def spread(c: Config) -> Words:
 
 
 MIXER_LAYOUTS = {f.__name__: f for f in (decoder_or_encoder, first_apart, one_group)}
-FFN_LAYOUTS = {f.__name__: f for f in (gelu_words, every_step, spread, again_as_mixer)}
+FFN_LAYOUTS = {f.__name__: f for f in (every_step, spread)}

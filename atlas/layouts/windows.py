@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from atlas.layouts.common import Words, every_nth, listed, n_layers
+from atlas.layouts.common import every_nth, listed, n_layers
+from atlas.layouts.words import Kinds
 from atlas.reading.config import Config
 from atlas.refusal import bad_value, contradiction
 
 
-def window_everywhere(c: Config) -> Words:
+def window_everywhere(c: Config) -> Kinds:
     """Every layer windowed where a window is stated, every layer full where it is null (Mistral, Mixtral, Phi-3)."""
     window = c.opt_count("sliding_window")
     word = "full_attention" if window is None else "sliding_attention"
     return (word,) * n_layers(c)
 
 
-def window_gated(c: Config) -> Words:
+def window_gated(c: Config) -> Kinds:
     """A window that counts only where `use_sliding_window` is true.
 
     And then from layer `max_window_layers` on (Qwen2, Qwen3).
@@ -41,7 +42,7 @@ def window_gated(c: Config) -> Words:
     return ("full_attention",) * first + ("sliding_attention",) * (n - first)
 
 
-def window_switched(c: Config) -> Words:
+def window_switched(c: Config) -> Kinds:
     """A window in every layer where `use_sliding_window` is true, in none where not (Qwen3-MoE)."""
     on = c.flag("use_sliding_window") and c.opt_count("sliding_window") is not None
     if not on:
@@ -53,22 +54,12 @@ def window_switched(c: Config) -> Words:
     return ("sliding_attention" if on else "full_attention",) * n_layers(c)
 
 
-def every_nth_full(c: Config) -> Words:
+def every_nth_full(c: Config) -> Kinds:
     """Every `sliding_window_pattern`-th layer full and the others windowed, where no layer_types are stated."""
     return every_nth(c, "sliding_window_pattern", "sliding_attention")
 
 
-def every_nth_full_halved(c: Config) -> Words:
-    """As `every_nth_full`; where attention looks both ways, half the window lies behind a token, and one (Gemma 3)."""
-    stated = c.count("sliding_window")
-    if c.opt("use_bidirectional_attention"):
-        c.derived("window", stated // 2 + 1, "half of sliding_window, and one: attention looks both ways")
-    else:
-        c.derived("window", stated, "sliding_window")
-    return every_nth_full(c)
-
-
-def llama4(c: Config) -> Words:
+def llama4(c: Config) -> Kinds:
     """Chunked attention with RoPE, and full attention without it: layer_types and no_rope_layers.
 
     Else every 4th layer full.

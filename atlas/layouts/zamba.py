@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from atlas.layouts.common import Words, among, entries, n_layers
+from atlas.layouts.common import n_layers
+from atlas.layouts.words import Stored, Word, Words
 from atlas.reading.config import Config
+from atlas.reading.values import among, entries
 from atlas.refusal import contradiction
 
 NAMES = {"mamba": "linear_attention", "linear_attention": "linear_attention", "hybrid": "hybrid"}
@@ -22,11 +24,11 @@ def _listed(c: Config, n: int) -> list[str] | None:
 
 def _marked(words: list[str], blocks: int) -> Words:
     """Blocks take turns; each is stored where it is used first."""
-    used, marked = 0, list[str]()
+    used, marked = 0, list[Word]()
     for word in words:
         stored = word == "hybrid" and used < blocks
         used += word == "hybrid"
-        marked.append(f"hybrid:{int(stored)}" if word == "hybrid" else word)
+        marked.append(Stored("hybrid", stored) if word == "hybrid" else word)
     return tuple(marked)
 
 

@@ -10,10 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.families import Spec
 from atlas.numbers.structure import Mixing, Part, Read, State, Tensor, part
-from atlas.reading.config import View
-from atlas.refusal import bad_value, contradiction
+from atlas.refusal import contradiction
 from schemas.vocabulary import AttentionKind, Component, Mask, Mixer, Role
 
 A = Component.ATTENTION
@@ -110,113 +108,29 @@ def _norms(s: Gqa, borrowed: bool) -> list[Tensor]:
     return made
 
 
-def head_dim(v: View, d: int, heads: int) -> int:
-    """The stated head width, else hidden size over heads; raises `Refused` where that is no whole number."""
-    stated = v.opt_count("head_dim")
-    if stated is not None:
-        return stated
-    if d < heads or (d % heads and not v.opt("head_dim_floors")):
-        raise contradiction(f"hidden_size {d} is not a multiple of {heads} heads and no head_dim is stated")
-    return v.derived("head_dim", d // heads, f"hidden_size / num_attention_heads = {d} / {heads}")
-
-
-def kv_heads(v: View, heads: int) -> int:
-    """The stated KV heads, else as many as query heads."""
-    stated = v.opt_count("num_key_value_heads")
-    return (
-        v.derived("num_key_value_heads", heads, "one per query head: no KV heads are stated")
-        if stated is None
-        else stated
+@lru_cache(maxsize=1024)
+def with_output_gate(base: Part, d: int, rows: int) -> Part:
+    """The attention `base` with a gate of `rows` values per token."""
+    return part(
+        "attention.gqa_gated",
+        (*base.tensors, Tensor("self_attn.g_proj.weight", (rows, d), A)),
+        base.states,
+        base.reads,
+        base.info,
     )
-
-
-def rotary_dim(v: View, width: int) -> int | None:
-    """How many of a head's dimensions are rotated: a stated share, else a stated width, else all."""
-    share = v.opt("partial_rotary_factor")
-    if share is None:
-        stated = v.opt_count("rotary_dim")
-        return width if stated is None else min(stated, width)
-    if type(share) not in (int, float) or not 0 <= share <= 1:
-        raise bad_value("partial_rotary_factor", share, "between 0 and 1")
-    return int(width * share)
-
-
-def qk_norm(v: View) -> str:
-    """The family's norm of queries and keys, where no switch turns it off; a switch that is null is off."""
-    on = v.opt("qk_norm_switch")
-    off = on is False or (on is None and "qk_norm_switch" in v.rules.defaults)
-    return "none" if off else v.text("qk_norm")
-
-
-def read_gqa(v: View) -> Part:
-    """Attention as the config states it."""
-    d, heads = v.count("hidden_size"), v.count("num_attention_heads")
-    kv = kv_heads(v, heads)
-    hd = head_dim(v, d, heads)
-    mixer, position = v.text("mixer"), v.text("position")
-    shared = v.opt("kv_shared_from")
-    return gqa(
-        Gqa(
-            d,
-            heads,
-            kv,
-            hd,
-            v.opt_count("v_head_dim") or hd,
-            v.flag("qkv_bias"),
-            v.flag("o_bias"),
-            qk_norm(v),
-            v.flag("qk_norm_bias"),
-            v.flag("sinks"),
-            v.text("attention_gate"),
-            mixer,
-            None if mixer == "full_attention" else v.count("window"),
-            position,
-            rotary_dim(v, hd) if position == "rope" else None,
-            shared,
-            shared is not None and v.flag("dead_shared_kv"),
-            Mask(v.rules.facts.get("attention_mask", Mask.CAUSAL)),
-        )
-    )
-
-
-OF_ATTENTION = frozenset((
-    "hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim", "head_dim_floors", "v_head_dim",
-    "qkv_bias", "o_bias", "qk_norm", "qk_norm_switch", "qk_norm_bias", "sinks", "attention_gate", "mixer", "window",
-    "position", "partial_rotary_factor", "rotary_dim", "kv_shared_from", "dead_shared_kv",
-))  # fmt: skip
-"""What the reader above asks for."""
 
 
 @lru_cache(maxsize=1024)
-def _own(spec: Spec) -> str:
-    """What a part says of attention for itself, as a key."""
-    said = (*sorted(spec.facts.items()), *sorted(spec.fields.items()))
-    return repr([item for item in said if item[0] in OF_ATTENTION])
+def values_from_keys(p: Part) -> Part:
+    """Values are the keys, normed in another way and not rotated: both are kept, one projection makes them."""
+    kept = tuple(t for t in p.tensors if ".v_proj." not in t.name)
+    return part("attention.gqa_values_from_keys", kept, p.states, p.reads, p.info)
 
 
-def read_alike(v: View) -> Part:
-    """Attention as the config states it, read once for all the parts that say the same of it themselves."""
-    root = v.config
-    key = "attention []" if v is root else f"attention {_own(v.spec)}"
-    if key not in root.shared:
-        root.shared[key] = read_gqa(v)
-    return root.shared[key]
-
-
-def read_falcon(v: View) -> Part:
-    """Falcon's attention: its KV heads follow from two switches, its positions from a third."""
-    d, heads = v.count("hidden_size"), v.count("num_attention_heads")
-    c = v.config
-    if c.flag("new_decoder_architecture"):
-        kv = kv_heads(v, heads)
-    else:
-        shared = c.flag("multi_query")
-        kv = v.derived(
-            "num_key_value_heads",
-            1 if shared else heads,
-            "multi_query: one KV head" if shared else "one KV head per query head",
-        )
-    hd, position = head_dim(v, d, heads), "alibi" if c.flag("alibi") else "rope"
-    c.derived("position", position, "alibi is " + str(position == "alibi").lower())
-    rotated = hd if position == "rope" else None
-    return gqa(Gqa(d, heads, kv, hd, hd, v.flag("qkv_bias"), v.flag("o_bias"), position=position, rotary_dim=rotated))
+@lru_cache(maxsize=256)
+def differential(p: Part) -> Part:
+    """The same weights and cache, each head's values two heads wide (arXiv 2410.05258, equation 1)."""
+    assert isinstance(p.info, Mixing) and p.info.n_q_heads and p.info.v_head_dim  # noqa: S101, PT018 - attention says
+    more = 2 * p.info.n_q_heads * p.info.v_head_dim
+    reads = tuple(r._replace(flops=r.flops + more) for r in p.reads)
+    return part("attention.differential", p.tensors, p.states, reads, p.info)

@@ -1,9 +1,9 @@
-"""DeepSeek-V4's attention: one entry per token, key and value at once, kept over a window and compressed beyond it.
+"""Attention over one entry per token, key and value at once, kept over a window and compressed beyond it.
 
 Every layer keeps the last `window` entries. A heavily compressed layer (HCA) adds one entry per 128 tokens and reads
 all of them; a compressed sparse layer (CSA) adds one per 4 tokens, with an index key beside it, and reads the best
-`top_k`. What overlaps from one group of tokens to the next is kept as well. transformers holds the windowed entry
-twice in layers without a compressor; the weights make it once, and it is counted once.
+`top_k` (DeepSeek-V4). What overlaps from one group of tokens to the next is kept as well. transformers holds the
+windowed entry twice in layers without a compressor; the weights make it once, and it is counted once.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from atlas.numbers.structure import Mixing, Part, Read, State, Tensor, part
-from atlas.parts.sparse import INDEX_WIDTH, Indexer, read_indexer
-from atlas.reading.config import Config, View
+from atlas.parts.sparse import INDEX_WIDTH, Indexer
+from atlas.parts.state import FP32
 from atlas.refusal import contradiction
 from schemas.vocabulary import AttentionKind, Component, Mixer, Role
 
 A = Component.ATTENTION
-FP32 = 4
 
 
 class Compressed(NamedTuple):
@@ -114,28 +113,3 @@ def _reads(s: Compressed) -> list[Read]:
     looked = [Read(flops, s.width, window=s.window)]
     looked += [Read(flops, s.width, stride=s.rate, limit=ix.top_k if ix else None)] * (s.rate > 0)
     return looked + ([Read(2 * ix.heads * ix.width, ix.width, stride=s.rate, width=INDEX_WIDTH)] if ix else [])
-
-
-def read_compressed(v: View) -> Part:
-    """A layer's attention as the config states it; `compression` is none, heavy or sparse."""
-    kind, c = v.text("compression"), v.config
-    rate = 0 if kind == "none" else v.count(f"compress_rate_{kind}")
-    if "compressed" not in c.shared:
-        c.shared["compressed"] = _plain(c)
-    indexer = read_indexer(v) if kind == "sparse" else None
-    return compressed(c.shared["compressed"]._replace(rate=rate, indexer=indexer))
-
-
-def _plain(c: Config) -> Compressed:
-    """What all layers have in common."""
-    c.read.add("num_key_value_heads")
-    return Compressed(
-        c.count("hidden_size"),
-        c.count("num_attention_heads"),
-        c.count("head_dim"),
-        c.count("q_lora_rank"),
-        c.count("o_groups"),
-        c.count("o_lora_rank"),
-        c.count("qk_rope_head_dim"),
-        c.count("sliding_window"),
-    )

@@ -1,4 +1,4 @@
-"""Attention to a source beside the text: an image's tokens in Llama 3.2 Vision.
+"""Attention to a source beside the text: an encoder's output, or an image's tokens.
 
 A token of the source leaves K and V once; a token of the text leaves nothing and looks at the whole source. No config
 says how long the source is, so that its bytes and its reads stand per source token, in no figure of the text. A step
@@ -10,11 +10,36 @@ from __future__ import annotations
 from functools import lru_cache
 
 from atlas.numbers.structure import Mixing, Part, Read, State, Tensor, part
-from atlas.parts.attention import Gqa, head_dim, kind_of, kv_heads, read_gqa
-from atlas.reading.config import View
+from atlas.parts.attention import Gqa, kind_of
 from schemas.vocabulary import Component, Mixer, Role
 
 A = Component.ATTENTION
+
+
+@lru_cache(maxsize=4096)
+def over_source(p: Part) -> Part:
+    """The same weights over a source: kept per source token, and in no figure of the sequence's own cache."""
+    assert isinstance(p.info, Mixing)  # noqa: S101 - attention has it
+    info = p.info._replace(mixer=Mixer.CROSS_ATTENTION, label="cross", position="nope", rotary_dim=None)
+    tensors = tuple(_over_source(t) for t in p.tensors)
+    states = tuple(State("cross", s.elements, keys=s.keys) for s in p.states)
+    reads = tuple(Read(r.flops, r.elements, over="source") for r in p.reads)
+    return part("attention.cross", tensors, states, reads, info)
+
+
+def _over_source(t: Tensor) -> Tensor:
+    """Keys and values are made once per token of the source."""
+    sourced = t.role is Role.MATMUL and t.name.endswith(("k_proj.weight", "v_proj.weight"))
+    name = t.name.replace("self_attn", "encoder_attn")
+    return t._replace(name=name, role=Role.SOURCE if sourced else t.role)
+
+
+@lru_cache(maxsize=1024)
+def from_width(p: Part, width: int) -> Part:
+    """The same attention with keys and values projected from this width."""
+    sourced = ("k_proj.weight", "v_proj.weight")
+    made = [t._replace(shape=(t.shape[0], width)) if t.name.endswith(sourced) else t for t in p.tensors]
+    return part(p.kind, made, p.states, p.reads, p.info)
 
 
 @lru_cache(maxsize=1024)
@@ -31,19 +56,3 @@ def gated_cross(s: Gqa) -> Part:
     info = Mixing(cross, "cross", kind, s.heads, s.kv_heads, hd, hd, position="nope", qk_norm="head")
     looked = Read(4 * q, 2 * kv, over="source")
     return part("attention.cross", made, (State("cross", 2 * kv, keys=kv),), (looked,), info)
-
-
-def read_gated_cross(v: View) -> Part:
-    """Attention to the image, as wide as the text's own."""
-    d, heads = v.count("hidden_size"), v.count("num_attention_heads")
-    hd = head_dim(v, d, heads)
-    return gated_cross(Gqa(d, heads, kv_heads(v, heads), hd, hd))
-
-
-def read_molmo(v: View) -> Part:
-    """Queries and keys normed per head (`qwen3`) or over all heads; norms may stand on the outputs (Molmo 2)."""
-    wide = v.text("qk_norm_type") != "qwen3"
-    v.derived("qk_norm", "full" if wide else "head", f"qk_norm_type is {'not ' if wide else ''}qwen3")
-    if v.flag("norm_after"):
-        v.derived("norm_placement", "post_sublayer", "norm_after is true")
-    return read_gqa(v)

@@ -1,50 +1,56 @@
-"""Which norms stand before a layer's mixer and its feed-forward network."""
+"""Norms: by name and width, several in one part, behind low-rank gates, and vectors as wide as the hidden state."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import lru_cache
 
-from atlas.reading.config import Config
+from atlas.numbers.structure import Part, Tensor, part
+from schemas.vocabulary import Component, NormClass, Role
 
-Names = tuple[tuple[str, ...], tuple[str, ...]]
-
-
-def listed(c: Config) -> Names:
-    """The row's own lists."""
-    return c.rules.mixer_norms, c.rules.ffn_norms
+X = Component.OTHER
 
 
-def falcon(c: Config) -> Names:
-    """One norm where attention and feed-forward share it.
-
-    Two where each has its own or where they follow each other.
-    """
-    if not c.flag("parallel_residual"):
-        return ("input_layernorm",), ("post_attention_layernorm",)
-    count = c.opt_count("num_ln_in_parallel_attn")
-    if count is None:
-        count = c.derived(
-            "num_ln_in_parallel_attn", 2 if c.flag("new_decoder_architecture") else 1, "2 in the new decoder, else 1"
-        )
-    return (("ln_attn",), ("ln_mlp",)) if count == 2 else (("input_layernorm",), ())
+@lru_cache(maxsize=4096)
+def norm(name: str, width: int, cls: str, bias: bool) -> Part:
+    """A norm over `width`: one vector (RMSNorm), two (LayerNorm with bias), or no weights."""
+    if not NormClass(cls).has_weights:
+        return part("norm", [])
+    made = [Tensor(f"{name}.weight", (width,), Component.NORM, Role.VECTOR)]
+    made += [Tensor(f"{name}.bias", (width,), Component.NORM, Role.VECTOR)] * bias
+    return part("norm", made)
 
 
-def one_if_parallel(c: Config) -> Names:
-    """One norm where attention and feed-forward stand side by side.
-
-    The row's own lists where they follow each other.
-    """
-    return (c.rules.mixer_norms, ()) if c.flag("parallel_residual") else listed(c)
+def vector(name: str, width: int, component: Component) -> Tensor:
+    """A vector of weights."""
+    return Tensor(name, (width,), component, Role.VECTOR)
 
 
-def sandwich_switch(c: Config) -> Names:
-    """The row's two norms around each sublayer, or the first of them alone where the config has the second off."""
-    if c.flag("sandwich"):
-        return listed(c)
-    c.derived("norm_placement", "pre", "the norms after the sublayers are off")
-    return c.rules.mixer_norms[:1], c.rules.ffn_norms[:1]
+@lru_cache(maxsize=1024)
+def norms(names: tuple[str, ...], width: int, cls: str, bias: bool) -> Part:
+    """Several norms of one width."""
+    return part("norm", [t for n in names for t in norm(n, width, cls, bias).tensors])
 
 
-NORMS: dict[str, Callable[[Config], Names]] = {
-    f.__name__: f for f in (listed, falcon, one_if_parallel, sandwich_switch)
-}
+@lru_cache(maxsize=1024)
+def vectors(names: tuple[str, ...], width: int) -> Part:
+    """Vectors as wide as the hidden state: residual scales and the like."""
+    return part("scales", [vector(n, width, X) for n in names])
+
+
+@lru_cache(maxsize=256)
+def within(p: Part, component: Component) -> Part:
+    """The same weights, booked with another component, as the reference books a norm inside attention's module."""
+    return part(p.kind, tuple(t._replace(component=component) for t in p.tensors))
+
+
+@lru_cache(maxsize=256)
+def gated_norm(d: int, rank: int, norms: int) -> Part:
+    """Low-rank gates on the outputs of `norms` norms; the reference books them with the dense networks."""
+    shapes = {"fc1": (rank, d), "fc2": (d, rank)}
+    made = [Tensor(f"norm{i}.mlp.{n}.weight", x, Component.FFN_DENSE) for i in range(norms) for n, x in shapes.items()]
+    return part("norm.gates", made)
+
+
+def linear(name: str, out: int, inside: int, component: Component, role: Role = Role.MATMUL) -> list[Tensor]:
+    """A matrix and its bias."""
+    return [Tensor(f"{name}.weight", (out, inside), component, role), vector(f"{name}.bias", out, component)]

@@ -1,8 +1,8 @@
-"""Mixers with a state of fixed size: Mamba-2 and gated delta rule.
+"""Mixers with a recurrent state of fixed size: delta rules, decaying and gated linear recurrences, matrix LSTMs.
 
-State sizes are those of the reference implementation: a convolution window of `kernel` columns in the cache's dtype,
-and the
-recurrent state in fp32 (Dao and Gu 2024, arXiv 2405.21060; Yang et al. 2024, arXiv 2412.06464).
+Yang et al. 2024 (arXiv 2412.06464); Kimi Linear (arXiv 2510.26692), section 3; lightning attention, as in MiniMax-01
+(arXiv 2401.04658); De et al. 2024 (Griffin, arXiv 2402.19427); Peng et al. 2023 (RWKV, 2305.13048).
+State sizes are the reference implementation's: convolution windows in the cache's dtype, recurrent states in fp32.
 """
 
 from __future__ import annotations
@@ -10,101 +10,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.numbers.structure import Mixing, Part, Read, State, Tensor, part
-from atlas.reading.config import View
-from atlas.refusal import contradiction
-from schemas.vocabulary import Component, Mixer, Role
+from atlas.numbers.structure import Feeding, Mixing, Part, State, Tensor, part
+from atlas.parts.norms import vector
+from atlas.parts.state import BF16, FP32, reads, states
+from schemas.vocabulary import Component, Ffn, Mixer, Role
 
 R = Component.RECURRENT
-FP32 = 4
-
-
-def states(conv_width: int, kernel: int, recurrent: int) -> tuple[State, State]:
-    """The convolution window and the recurrent state of one layer."""
-    columns = State("constant", conv_width * kernel, 0, None, 2, channels=conv_width, kernel=kernel)
-    return columns, State("constant", recurrent, 0, None, FP32)
-
-
-class Mamba2(NamedTuple):
-    """Scalars of one Mamba-2 mixer: `heads` of `head_dim`, `groups` of B and C with `n` states each."""
-
-    d: int
-    heads: int
-    head_dim: int
-    groups: int
-    n: int
-    kernel: int
-    conv_bias: bool
-    in_bias: bool
-    out_bias: bool
-    gated_norm: bool = True
-
-
-@lru_cache(maxsize=4096)
-def mamba2(s: Mamba2) -> Part:
-    """A Mamba-2 mixer of these scalars.
-
-    One step costs 6 FLOPs per state element: decay, input, output, a multiply-add each.
-    """
-    inner = s.heads * s.head_dim
-    conv = inner + 2 * s.groups * s.n
-    made = [
-        Tensor("mamba.in_proj.weight", (inner + conv + s.heads, s.d), R),
-        Tensor("mamba.conv1d.weight", (conv, 1, s.kernel), R),
-        Tensor("mamba.A_log", (s.heads,), R, Role.VECTOR),
-        Tensor("mamba.D", (s.heads,), R, Role.VECTOR),
-        Tensor("mamba.dt_bias", (s.heads,), R, Role.VECTOR),
-        Tensor("mamba.out_proj.weight", (s.d, inner), R),
-    ]
-    made += [Tensor("mamba.norm.weight", (inner,), R, Role.VECTOR)] * s.gated_norm
-    made += [Tensor("mamba.conv1d.bias", (conv,), R, Role.VECTOR)] * s.conv_bias
-    made += [Tensor("mamba.in_proj.bias", (inner + conv + s.heads,), R, Role.VECTOR)] * s.in_bias
-    made += [Tensor("mamba.out_proj.bias", (s.d,), R, Role.VECTOR)] * s.out_bias
-    size = inner * s.n
-    kept = states(conv, s.kernel, size)
-    return part("ssm.mamba2", made, kept, reads(kept, 6 * size), Mixing(Mixer.SSM, "mamba2"))
-
-
-def reads(kept: tuple[State, ...], flops: int) -> tuple[Read, ...]:
-    """Every state is loaded once a token; the arithmetic is booked on the last."""
-    last = len(kept) - 1
-    return tuple(Read(flops if i == last else 0, s.elements, 0, width=s.width) for i, s in enumerate(kept))
-
-
-def read_mamba2(v: View) -> Part:
-    """A Mamba-2 mixer as the config states it."""
-    d, heads = v.count("hidden_size"), v.count("mamba_n_heads")
-    inner = _inner(v, d)
-    width = v.opt("mamba_d_head")
-    if width in (None, "auto") and inner is not None:
-        width = v.derived("mamba_d_head", inner // heads, f"inner width over heads = {inner} / {heads}")
-    else:
-        width = v.count("mamba_d_head")
-    if inner is not None and inner != heads * width:
-        raise contradiction(f"inner width {inner} is not {heads} heads of {width}")
-    return mamba2(
-        Mamba2(
-            d,
-            heads,
-            width,
-            v.count("mamba_n_groups"),
-            v.count("mamba_d_state"),
-            v.count("mamba_d_conv"),
-            v.flag("mamba_conv_bias"),
-            v.flag("mamba_proj_bias"),
-            v.flag("mamba_out_bias"),
-            v.flag("mamba_rms_norm"),
-        )
-    )
-
-
-def _inner(v: View, d: int) -> int | None:
-    """The stated inner width, else the hidden size times the stated expansion; None where heads alone decide."""
-    stated = v.opt_count("mamba_d_ssm")
-    if stated is not None:
-        return stated
-    expand = v.config.number("mamba_expand")
-    return None if expand is None else v.derived("mamba_d_ssm", int(expand * d), f"{expand:g} x hidden_size")
 
 
 class GatedDelta(NamedTuple):
@@ -142,15 +53,145 @@ def gated_delta(s: GatedDelta) -> Part:
     return part("linear.gated_delta", made, kept, reads(kept, 8 * size), Mixing(Mixer.LINEAR_ATTENTION, "gdn"))
 
 
-def read_gated_delta(v: View) -> Part:
-    """A gated delta-rule mixer as the config states it."""
-    return gated_delta(
-        GatedDelta(
-            v.count("hidden_size"),
-            v.count("linear_num_key_heads"),
-            v.count("linear_num_value_heads"),
-            v.count("linear_key_head_dim"),
-            v.count("linear_value_head_dim"),
-            v.count("linear_conv_kernel_dim"),
-        )
-    )
+class Kda(NamedTuple):
+    """Scalars of one mixer: `heads` of `width`, a convolution over `kernel` columns; `decays` if not one per head."""
+
+    d: int
+    heads: int
+    width: int
+    kernel: int
+    low_rank: bool = True  # the decay through a bottleneck as wide as a head
+    low_rank_gate: bool = True  # the output gate too
+    decays: int | None = None
+
+
+@lru_cache(maxsize=4096)
+def kda(s: Kda) -> Part:
+    """A mixer of these scalars; one step costs 8 FLOPs per state element (decay, recall, correct, read)."""
+    inner = s.heads * s.width
+    made = [Tensor(f"self_attn.{x}_proj.weight", (inner, s.d), R) for x in "qkv"]
+    made += [
+        Tensor("self_attn.conv1d.weight", (3 * inner, 1, s.kernel), R),
+        Tensor("self_attn.b_proj.weight", (s.heads, s.d), R),
+        Tensor("self_attn.A_log", (s.decays or s.heads,), R, Role.VECTOR),
+        Tensor("self_attn.dt_bias", (inner,), R, Role.VECTOR),
+        Tensor("self_attn.o_norm.weight", (s.width,), R, Role.VECTOR),
+        Tensor("self_attn.o_proj.weight", (s.d, inner), R),
+    ]
+    for x, low_rank in (("f", s.low_rank), ("g", s.low_rank_gate)):
+        narrow = {f"{x}_a_proj": (s.width, s.d), f"{x}_b_proj": (inner, s.width)}
+        shapes = narrow if low_rank else {f"{x}_proj": (inner, s.d)}
+        made += [Tensor(f"self_attn.{n}.weight", shape, R) for n, shape in shapes.items()]
+    size = inner * s.width
+    kept = states(3 * inner, s.kernel, size)
+    return part("linear.kda", made, kept, reads(kept, 8 * size), Mixing(Mixer.LINEAR_ATTENTION, "kda"))
+
+
+class Lightning(NamedTuple):
+    """Scalars of one mixer: `heads` of `width`; `block` tokens per step of the reference's tables."""
+
+    d: int
+    heads: int
+    width: int
+    block: int
+
+
+@lru_cache(maxsize=1024)
+def lightning(s: Lightning) -> Part:
+    """A mixer of these scalars; one step costs 6 FLOPs per state element: decay, write, read."""
+    inner = s.heads * s.width
+    made = [Tensor(f"self_attn.{x}_proj.weight", (inner, s.d), R) for x in "qkv"]
+    made += [
+        Tensor("self_attn.output_gate.weight", (inner, s.d), R),
+        Tensor("self_attn.norm.weight", (inner,), R, Role.VECTOR),
+        Tensor("self_attn.out_proj.weight", (s.d, inner), R),
+    ]
+    shapes = {"slope_rate": (s.heads, 1), "query_decay": (s.heads, s.block), "key_decay": (s.heads, s.block)}
+    shapes["diagonal_decay"] = (s.heads, s.block * s.block)
+    made += [Tensor(f"self_attn.{n}", shape, Component.BUFFERS, Role.VECTOR) for n, shape in shapes.items()]
+    size = inner * s.width
+    kept = (State("constant", size, 0, width=2),)
+    return part("linear.lightning", made, kept, reads(kept, 6 * size), Mixing(Mixer.LINEAR_ATTENTION, "lightning"))
+
+
+class Mlstm(NamedTuple):
+    """Scalars of one matrix LSTM: widths of queries and keys together, and of values, over all heads."""
+
+    d: int
+    heads: int
+    qk: int
+    v: int
+    bias: bool
+
+
+@lru_cache(maxsize=1024)
+def mlstm(s: Mlstm) -> Part:
+    """A matrix LSTM; per head a matrix, a normalizer and a maximum are kept (arXiv 2405.04517, section 2.3).
+
+    One step costs 6 FLOPs per element of the matrix: decay, input, output, a multiply-add each.
+    """
+    shapes = {"q": (s.qk, s.d), "k": (s.qk, s.d), "v": (s.v, s.d), "ogate_preact": (s.v, s.d), "out_proj": (s.d, s.v)}
+    made = [Tensor(f"mlstm_layer.{n}.weight", x, R) for n, x in shapes.items()]
+    for gate in ("igate_preact", "fgate_preact"):
+        made += [
+            Tensor(f"mlstm_layer.{gate}.weight", (s.heads, s.d), R),
+            vector(f"mlstm_layer.{gate}.bias", s.heads, R),
+        ]
+    made.append(vector("mlstm_layer.multihead_norm.weight", s.v, R))
+    if s.bias:
+        made += [vector(f"mlstm_layer.{n}.bias", x[0], R) for n, x in shapes.items()]
+        made.append(vector("mlstm_layer.multihead_norm.bias", s.v, R))
+    matrix = s.qk * s.v // s.heads
+    kept = tuple(State("constant", n, 0, None, 2) for n in (s.qk, s.heads, matrix))
+    return part("linear.mlstm", made, kept, reads(kept, 6 * matrix), Mixing(Mixer.LINEAR_ATTENTION, "mlstm"))
+
+
+class Lru(NamedTuple):
+    """Scalars of one RG-LRU block: a gated linear recurrence of `width`, its gates in `heads` blocks."""
+
+    d: int
+    width: int
+    heads: int
+    kernel: int
+
+
+@lru_cache(maxsize=1024)
+def rg_lru(s: Lru) -> Part:
+    """An RG-LRU block of these scalars; a step costs 4 FLOPs per state element: decay and input."""
+    block = (s.heads, s.width // s.heads, s.width // s.heads)
+    shapes = {
+        "linear_x.weight": (s.width, s.d), "linear_y.weight": (s.width, s.d), "linear_out.weight": (s.d, s.width),
+        "conv_1d.weight": (s.width, 1, s.kernel), "rg_lru.input_gate_weight": block,
+        "rg_lru.recurrent_gate_weight": block,
+    }  # fmt: skip
+    vectors = {
+        "linear_x.bias": s.width, "linear_y.bias": s.width, "linear_out.bias": s.d, "conv_1d.bias": s.width,
+        "rg_lru.input_gate_bias": s.width, "rg_lru.recurrent_gate_bias": s.width, "rg_lru.recurrent_param": s.width,
+    }  # fmt: skip
+    made = [Tensor(f"temporal_block.{n}", x, R) for n, x in shapes.items()]
+    made += [Tensor(f"temporal_block.{n}", (x,), R, Role.VECTOR) for n, x in vectors.items()]
+    columns = State("constant", s.width * (s.kernel - 1), 0, None, BF16, channels=s.width, kernel=s.kernel)
+    kept = (columns, State("constant", s.width, 0, None, FP32))
+    return part("linear.rg_lru", made, kept, reads(kept, 4 * s.width), Mixing(Mixer.LINEAR_ATTENTION, "rg_lru"))
+
+
+@lru_cache(maxsize=1024)
+def rwkv(d: int, width: int) -> Part:
+    """RWKV-4's time mixing: numerator, denominator, maximum per channel in fp32, and the last token's state."""
+    made = [Tensor(f"attention.{n}.weight", (width, d), R) for n in ("key", "value", "receptance")]
+    made.append(Tensor("attention.output.weight", (d, width), R))
+    made += [Tensor(f"attention.time_{n}", (width,), R, Role.VECTOR) for n in ("decay", "first")]
+    made += [Tensor(f"attention.time_mix_{n}", (1, 1, d), R, Role.VECTOR) for n in ("key", "value", "receptance")]
+    kept = (State("constant", d, 0, None, BF16), State("constant", 3 * width, 0, None, FP32))
+    return part("linear.rwkv", made, kept, reads(kept, 8 * width), Mixing(Mixer.LINEAR_ATTENTION, "rwkv"))
+
+
+@lru_cache(maxsize=1024)
+def channel_mix(d: int, d_ff: int) -> Part:
+    """RWKV-4's channel mixing: squared ReLU behind a receptance gate, with the last token's hidden state kept."""
+    f = Component.FFN_DENSE
+    shapes = {"key": (d_ff, d), "receptance": (d, d), "value": (d, d_ff)}
+    made = [Tensor(f"feed_forward.{n}.weight", x, f) for n, x in shapes.items()]
+    made += [Tensor(f"feed_forward.time_mix_{n}", (1, 1, d), f, Role.VECTOR) for n in ("key", "receptance")]
+    kept = (State("constant", d, 0, None, BF16),)
+    return part("ffn.channel_mix", made, kept, reads(kept, 0), Feeding(Ffn.DENSE, "mlp", d_ff, "relu2", True))

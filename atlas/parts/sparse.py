@@ -1,7 +1,8 @@
-"""Latent attention that looks at the best few positions only: an indexer scores all of them, attention reads the top k.
+"""Attention that looks at the best few positions only: an indexer scores all of them, attention reads the top k.
 
 DeepSeek-V3.2-Exp (arXiv 2512.02556), section 2.1. Two caches per token: the latent, and the indexer's key. A layer
-that takes the choice of an earlier layer has no indexer and keeps no index key, but still reads only the top k.
+that takes the choice of an earlier layer has no indexer and keeps no index key, but still reads only the top k. An
+indexer may stand before plain attention too, and choose blocks of positions.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from atlas.numbers.structure import Mixing, Part, Read, State, Tensor, part
-from atlas.parts import mla
-from atlas.reading.config import View
+from atlas.parts.latent import Mla, expanded, mla, weights
 from atlas.refusal import not_derivable
 from schemas.vocabulary import AttentionKind, Component, Mixer, Role
 
 A = Component.ATTENTION
+
+
 INDEX_WIDTH = 2
 """Bytes of an element of the index cache, as transformers keeps it (bf16); the DeepSeek engines keep it in FP8."""
 
@@ -31,7 +33,7 @@ class Indexer(NamedTuple):
 class Dsa(NamedTuple):
     """Latent attention behind an indexer; `own` is false where an earlier layer's choice is used."""
 
-    latent: mla.Mla
+    latent: Mla
     indexer: Indexer
     own: bool = True
 
@@ -42,7 +44,7 @@ def dsa(s: Dsa) -> Part:
     a, ix = s.latent, s.indexer
     held = a.kv_rank + a.rope
     states = [State("kv", held, keys=held)]
-    reads = [Read(2 * a.heads * (held + a.kv_rank), held, limit=ix.top_k, prefill=mla.expanded(a))]
+    reads = [Read(2 * a.heads * (held + a.kv_rank), held, limit=ix.top_k, prefill=expanded(a))]
     if s.own:
         states.append(State("index", ix.width, width=INDEX_WIDTH))
         reads.append(Read(2 * ix.heads * ix.width, ix.width, width=INDEX_WIDTH))
@@ -60,7 +62,7 @@ def dsa(s: Dsa) -> Part:
         "latent",
         a.bias,
     )
-    made = mla.weights(a) + (_indexer(s) if s.own else [])
+    made = weights(a) + (_indexer(s) if s.own else [])
     return part("attention.dsa", made, tuple(states), tuple(reads), info)
 
 
@@ -77,11 +79,57 @@ def _indexer(s: Dsa) -> list[Tensor]:
     ]
 
 
-def read_indexer(v: View) -> Indexer:
-    """The indexer as the config states it."""
-    return Indexer(v.count("index_n_heads"), v.count("index_head_dim"), v.count("index_topk"))
+@lru_cache(maxsize=512)
+def scaled(s: Mla, ix: Indexer, own: bool) -> Part:
+    """Attention of these scalars; `own` false where an earlier layer's choice is used."""
+    base = mla(s)
+    assert isinstance(base.info, Mixing)  # noqa: S101 - attention says what it is
+    made = [*base.tensors, *_scaling("self_attn", s.heads), *(_direct_indexer(s.d, ix) if own else [])]
+    states, reads = base.states, tuple(r._replace(limit=ix.top_k) for r in base.reads)
+    if own:
+        states += (State("index", ix.width, width=INDEX_WIDTH),)
+        reads += (Read(2 * ix.heads * ix.width, ix.width, width=INDEX_WIDTH),)
+    info = base.info._replace(mixer=Mixer.SPARSE_ATTENTION, label="dsa" if own else "dsa-shared")
+    return part("attention.dsa_scaled", made, states, reads, info)
 
 
-def read_dsa(v: View) -> Part:
-    """Sparse latent attention as the config states it."""
-    return dsa(Dsa(mla.scalars(v), read_indexer(v), v.flag("own_indexer")))
+def _scaling(prefix: str, heads: int) -> list[Tensor]:
+    return [Tensor(f"{prefix}.softmax_scaling.{n}", (heads,), A, Role.VECTOR) for n in ("scale", "bias")]
+
+
+def _direct_indexer(d: int, ix: Indexer) -> list[Tensor]:
+    shapes = {"wq_b": (ix.heads * ix.width, d), "wk": (ix.width, d), "weights_proj": (ix.heads, d)}
+    made = [Tensor(f"self_attn.indexer.{n}.weight", x, A) for n, x in shapes.items()]
+    norms = {"k_norm": ix.width, "q_input_norm": d}
+    made += [
+        Tensor(f"self_attn.indexer.{n}.{x}", (w,), A, Role.VECTOR) for n, w in norms.items() for x in ("weight", "bias")
+    ]
+    return made + _scaling("self_attn.indexer", ix.heads)
+
+
+class Blocks(NamedTuple):
+    """Scalars of an indexer over blocks: heads, width, and the positions it lets through."""
+
+    d: int
+    heads: int
+    width: int
+    positions: int
+
+
+@lru_cache(maxsize=512)
+def block_sparse(base: Part, s: Blocks) -> Part:
+    """The attention `base` reading only the blocks that an indexer chooses by its own queries and one key per token."""
+    assert isinstance(base.info, Mixing)  # noqa: S101 - attention says what it is
+    made = [
+        Tensor("self_attn.indexer.q_proj.weight", (s.heads * s.width, s.d), A),
+        Tensor("self_attn.indexer.k_proj.weight", (s.width, s.d), A),
+        Tensor("self_attn.indexer.q_norm.weight", (s.width,), A, Role.VECTOR),
+        Tensor("self_attn.indexer.k_norm.weight", (s.width,), A, Role.VECTOR),
+    ]
+    states = (*base.states, State("index", s.width, width=INDEX_WIDTH))
+    reads = (
+        *(r._replace(limit=s.positions) for r in base.reads),
+        Read(2 * s.heads * s.width, s.width, width=INDEX_WIDTH),
+    )
+    info = base.info._replace(mixer=Mixer.SPARSE_ATTENTION, label="sparse")
+    return part("attention.block_sparse", (*base.tensors, *made), states, reads, info)

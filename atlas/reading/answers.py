@@ -9,7 +9,7 @@ from atlas.parse import Raw
 from schemas.vocabulary import Origin
 
 if TYPE_CHECKING:
-    from atlas.families import Family, Spec
+    from atlas.families.rules import Family
 
 EXPLICIT, ALIAS, DERIVED = Origin.EXPLICIT.value, Origin.ALIAS.value, Origin.DERIVED.value
 _ABSENT: Any = object()
@@ -89,26 +89,3 @@ class Answers(dict[str, Any]):
             return None
         self.noted[field] = known
         return known.value
-
-
-class PartAnswers(dict[str, Any]):
-    """The answers as one part sees them: its own facts first, then the config's, under the names they have there."""
-
-    __slots__ = ("source", "spec", "word")
-
-    def __init__(self, source: Answers, spec: Spec, word: str) -> None:
-        super().__init__()
-        self.source = source
-        self.spec = spec
-        self.word = word
-
-    def __missing__(self, field: str) -> Any:
-        """Nothing is kept here: a derived value may still be noted in the config."""
-        spec, source = self.spec, self.source
-        if field not in spec.facts:
-            return source[spec.fields.get(field, field)]
-        label, value = f"{field}[{self.word}]", spec.facts[field]
-        if label not in source.noted:
-            rule = f"family {source.rules.model_type}"
-            source.noted[label] = Evidence(label, value, Origin.FAMILY_RULE.value, rule)
-        return value

@@ -6,22 +6,19 @@ one says "not set" and falls to the rule that derives it; 0 and false are answer
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from atlas.numbers.fingerprint import Evidence
 from atlas.parse import Raw
 from atlas.reading import correct
-from atlas.reading.answers import DERIVED, EXPLICIT, Answers, PartAnswers
+from atlas.reading.answers import DERIVED, EXPLICIT, Answers
+from atlas.reading.values import MAX_COUNT, count, finite
 from atlas.refusal import Unknown, bad_value
 from schemas.vocabulary import Origin
 
 if TYPE_CHECKING:
-    from atlas.families import Family, Spec
+    from atlas.families.rules import Family
 
-MAX_COUNT = 2**31
-"""More than any width, vocabulary or context a real model states."""
 TOKENS = ("_token_id", "_token_ids", "_token_index")
 """Endings of keys that number tokens of the vocabulary."""
 
@@ -29,7 +26,7 @@ TOKENS = ("_token_id", "_token_ids", "_token_index")
 class Config:
     """One config read by the rules of one family. Every answer is noted once, in the order it was asked for."""
 
-    __slots__ = ("outer", "prefix", "raw", "rules", "said", "shared", "source", "values")
+    __slots__ = ("outer", "prefix", "raw", "rules", "said", "source", "values")
 
     def __init__(self, raw: Raw, rules: Family, outer: Raw | None = None, prefix: str = "") -> None:
         self.raw = raw
@@ -39,7 +36,6 @@ class Config:
         self.source = Answers(raw, rules, prefix)
         self.values: dict[str, Any] = self.source
         self.said: dict[str, str] = {}  # what corrections say of the keys they set right
-        self.shared: dict[Any, Any] = {}  # what several parts of this config read alike
 
     @property
     def config(self) -> Config:
@@ -125,17 +121,17 @@ class Config:
         return (
             value
             if type(value) is int and 0 < value <= MAX_COUNT
-            else _count(self.name(field), self.need(field), least=1)
+            else count(self.name(field), self.need(field), least=1)
         )
 
     def size(self, field: str) -> int:
         """A whole number, 0 allowed."""
-        return _count(self.name(field), self.need(field), least=0)
+        return count(self.name(field), self.need(field), least=0)
 
     def opt_count(self, field: str) -> int | None:
         """A positive whole number, or None where it is not set."""
         value = self.values[field]
-        return None if value is None else _count(self.name(field), value, least=1)
+        return None if value is None else count(self.name(field), value, least=1)
 
     def flag(self, field: str) -> bool:
         """True or false."""
@@ -182,67 +178,3 @@ class Config:
             k for k in self.outer.keys() - self.rules.beside if not k.endswith(TOKENS) and self.outer[k] is not None
         ]
         return sorted(k for k in rest if self.outer[k] not in (self.raw.get(k), self.values.get(k)))
-
-
-class View(Config):
-    """A config as one part sees it: some fields stand under other names, some facts hold for this part alone."""
-
-    __slots__ = ("part_word", "root", "spec")
-
-    def __init__(self, config: Config, spec: Spec, word: str) -> None:  # pyright: ignore[reportMissingSuperCall]
-        self.root = config
-        self.spec = spec
-        self.part_word = word
-        self.raw, self.rules, self.outer, self.prefix = config.raw, config.rules, config.outer, config.prefix
-        self.source, self.said, self.shared = config.source, config.said, config.shared
-        self.values = PartAnswers(config.source, spec, word)
-
-    @property
-    def config(self) -> Config:
-        """The config itself, for fields that are no part's own."""
-        return self.root
-
-    def name(self, field: str) -> str:
-        """The field that answers for `field` here."""
-        return self.spec.fields.get(field, field)
-
-    def derived(self, field: str, value: Any, rule: str) -> Any:
-        """Record a computed answer under the name it has here."""
-        return self.root.derived(self.name(field), value, rule)
-
-
-def _count(field: str, value: Any, least: int) -> int:
-    if type(value) is float and value.is_integer() and abs(value) <= MAX_COUNT:
-        value = int(value)
-    if type(value) is not int:
-        raise bad_value(field, value, "a whole number")
-    if not least <= value <= MAX_COUNT:
-        raise bad_value(field, value, f"between {least} and {MAX_COUNT:,}")
-    return value
-
-
-def finite(field: str, value: Any) -> float:
-    """A finite number; raises `Refused`."""
-    if type(value) not in (int, float) or abs(value) > 1e18 or not isfinite(value):
-        raise bad_value(field, value, "a finite number")
-    return float(value)
-
-
-def unsigned(field: str, value: Any) -> float:
-    """A finite number that is not negative; raises `Refused`."""
-    number = finite(field, value)
-    if number < 0:
-        raise bad_value(field, value, "at least 0")
-    return number
-
-
-def whole(field: str, value: Any) -> int:
-    """A positive whole number; raises `Refused`."""
-    return _count(field, value, least=1)
-
-
-def mapping(field: str, value: Any) -> Mapping[str, Any]:
-    """An object of keys and values; raises `Refused`."""
-    if not isinstance(value, dict):
-        raise bad_value(field, value, "an object")
-    return value  # pyright: ignore[reportUnknownVariableType]

@@ -8,25 +8,14 @@ the evidence with origin `correction`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import msgspec
-
+from atlas.families.rules import Correction
 from atlas.numbers.fingerprint import Evidence
+from atlas.parse import Raw
 from schemas.vocabulary import Origin
 
-if TYPE_CHECKING:
-    from atlas.reading.config import Raw
-
 STATED = (Origin.EXPLICIT.value, Origin.ALIAS.value)
-
-
-class Correction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One known error of published files."""
-
-    reason: str
-    expect: Mapping[str, Any]
-    set: Mapping[str, Any]
 
 
 def corrected(raw: Raw, rows: tuple[Correction, ...]) -> tuple[Raw, dict[str, str]]:

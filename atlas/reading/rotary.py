@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from atlas.reading.answers import EXPLICIT
-from atlas.reading.config import Config, mapping, unsigned, whole
+from atlas.reading.config import Config
+from atlas.reading.values import mapping, unsigned, whole
 from schemas.vocabulary import Origin
 
 

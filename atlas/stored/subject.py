@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from atlas.families import Family
+from atlas.families.rules import Family
 from atlas.numbers.shape import shape_of
 from atlas.numbers.structure import Model
 from atlas.stored.form import DTYPES, Unsaid

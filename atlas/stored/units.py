@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from atlas.checkpoint.expected import spelled
 from atlas.checkpoint.naming import Namer, Spelling, is_present, namer
-from atlas.families import Family
+from atlas.families.rules import Family
 from atlas.numbers.structure import Layer, Model, Tensor
 from atlas.stored.form import Shape
 from schemas.vocabulary import Component, Role

@@ -11,7 +11,7 @@ import typer
 from pipeline.options import Json
 
 if TYPE_CHECKING:
-    from atlas.interpret import Derived
+    from atlas.derived import Derived
     from pipeline.sources.disk import Content
 
 

@@ -10,7 +10,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from atlas.interpret import Derived, derive
+from atlas.derived import Derived
+from atlas.interpret import derive
 from pipeline.errors import Invalid
 
 Raw = dict[str, Any]

@@ -9,7 +9,8 @@ from typing import Any
 import polars as pl
 
 from atlas.checkpoint.totals import as_stated, check_total, disagreement, in_name
-from atlas.interpret import Derived, derive
+from atlas.derived import Derived
+from atlas.interpret import derive
 from atlas.numbers.fingerprint import Fingerprint
 from pipeline.sources import catalogue
 from pipeline.sources.catalogue import Content, Entry, Expected, Fact

@@ -17,7 +17,8 @@ from typing import Any, Protocol
 import msgspec
 import polars as pl
 
-from atlas.interpret import Derived, derive
+from atlas.derived import Derived
+from atlas.interpret import derive
 from atlas.numbers import tabulate
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.parse import MAX_BYTES
@@ -196,9 +197,7 @@ class Gatherer:
         text, blob = _kept(raw)
         evidence = [(e.field, _json(e.value).decode(), str(e.origin), e.source) for e in derived.evidence]
         known = (config_id, text, blob, len(raw), *_of_config(row))
-        self.columns["configs"].add(
-            (config_id, text, blob, len(raw), *_of_config(row), evidence, list(derived.unread), why)
-        )
+        self.columns["configs"].add((*known, evidence, list(derived.unread), derived.stored.reason))
         for each in derived.stored.rows:
             self.columns["stored"].add((config_id, *msgspec.structs.astuple(each)))
         for feature in dict.fromkeys(derived.features):

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from atlas.interpret import Derived
+from atlas.derived import Derived
 from atlas.numbers import measure
 from atlas.numbers.fingerprint import Fingerprint
 from pipeline.errors import Invalid, Usage

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 import orjson
 
-from atlas.interpret import Derived, derive, refusal
+from atlas.derived import Derived
+from atlas.interpret import derive, refusal
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.numbers.tabulate import layers_expanded, state_rows
 from atlas.parse import MAX_BYTES, load

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from atlas.interpret import Derived
+from atlas.derived import Derived
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.numbers.tabulate import layers_expanded
 from pipeline.sheets.lines import BAR, DIM, STRONG, WARN, WIDTH, Line, title, wrapped

@@ -15,7 +15,8 @@ from typing import Any
 
 import msgspec
 
-from atlas.interpret import Derived, derive
+from atlas.derived import Derived
+from atlas.interpret import derive
 from atlas.numbers import measure
 from pipeline.ask.names import resolve
 from pipeline.errors import NotFound

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from atlas.interpret import Derived
+from atlas.derived import Derived
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.stored.answer import Storage
 from atlas.stored.held import StoredRow, by_dtype

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import msgspec
 import orjson
 
-from atlas.interpret import Derived, reader
+from atlas.derived import Derived
+from atlas.interpret import reader
 from atlas.numbers.fingerprint import Evidence
 from atlas.parse import MAX_BYTES, load
 from atlas.refusal import Refused

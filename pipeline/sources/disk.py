@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from atlas.api import read
+from atlas.parse import MAX_BYTES
 from atlas.refusal import Refused
 from pipeline.errors import NotFound
 from schemas.vocabulary import RefusalKind
@@ -72,6 +72,12 @@ def _configs(path: Path) -> Iterator[tuple[str, Content]]:
         name = shown(file.parent) if file.name == "config.json" and file.parent != path else model_name(file)
         # In a folder, a pipe would be waited for and a device has no end.
         yield name, content(file) if file.is_file() else _unreadable("it is no file, or a link to none")
+
+
+def read(path: Path) -> bytes:
+    """The bytes of a config file, or of a folder's config.json; no more than one byte beyond what is ever parsed."""
+    with (path / "config.json" if path.is_dir() else path).open("rb") as file:
+        return file.read(MAX_BYTES + 1)
 
 
 def content(path: Path) -> Content:

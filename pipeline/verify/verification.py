@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from atlas.api import read
 from atlas.checkpoint.header import Comparison, compare
 from atlas.interpret import derive, reader
 from atlas.numbers.fingerprint import Fingerprint
@@ -21,6 +20,7 @@ from atlas.stored.held import StoredRow, by_dtype
 from atlas.stored.settings import settings_of
 from pipeline.errors import NotFound
 from pipeline.sources.beside import Beside, files_of, settings_in, weighed
+from pipeline.sources.disk import read
 from pipeline.sources.headers import Headers, local
 from schemas.vocabulary import Check
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from atlas.interpret import Derived
+from atlas.derived import Derived
 from atlas.numbers.fingerprint import LayerRow
 from atlas.numbers.tabulate import layers_expanded
 

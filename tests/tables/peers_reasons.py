@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from atlas.interpret import Derived
+from atlas.derived import Derived
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.numbers.structure import Model
 from atlas.numbers.tabulate import layers_expanded, parameter_rows, state_rows

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from atlas.checkpoint.totals import as_stated, check_total, disagreement, in_name
-from atlas.interpret import Derived, derive
+from atlas.derived import Derived
+from atlas.interpret import derive
 
 DEEPSEEK = {
     "architectures": ["DeepseekV3ForCausalLM"],

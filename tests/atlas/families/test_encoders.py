@@ -8,9 +8,9 @@ import pytest
 
 from atlas.families import available, family
 from atlas.interpret import derive
-from atlas.layouts import FFN_LAYOUTS, MIXER_LAYOUTS
+from atlas.layouts import FFN_LAYOUTS, FOLLOWING, MIXER_LAYOUTS
 from atlas.layouts.stacks import STACKS
-from atlas.parts import FFNS, MIXERS
+from atlas.readers import FFNS, MIXERS
 
 SMALL = {
     "hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16, "vocab_size": 10,
@@ -172,6 +172,6 @@ def test_what_the_encoder_of_a_row_names_exists(model_type: str) -> None:
     assert rules is not None
     assert family(model_type).stacks in STACKS
     assert rules.layout in MIXER_LAYOUTS
-    assert rules.ffn_layout in FFN_LAYOUTS
+    assert rules.ffn_layout in FFN_LAYOUTS.keys() | FOLLOWING.keys()
     assert {s.part for specs in rules.mixers.values() for s in specs} <= MIXERS.keys()
     assert {s.part for specs in rules.ffns.values() for s in specs} <= FFNS.keys()

@@ -9,9 +9,10 @@ import pytest
 from places import ROOT
 
 from atlas.families import available, family, row
-from atlas.layouts import FFN_LAYOUTS, MIXER_LAYOUTS
-from atlas.parts import ENDS, FFNS, MIXERS
-from atlas.parts.norms import NORMS
+from atlas.layouts import FFN_LAYOUTS, FOLLOWING, MIXER_LAYOUTS
+from atlas.readers import ENDS, FFNS, MIXERS
+from atlas.readers.norms import NORMS
+from atlas.reading.derivations import DERIVATIONS
 from schemas.vocabulary import Mixer, NormClass, NormPlacement
 
 ROWS = sorted(t for t in available() if not t.startswith("_"))
@@ -19,14 +20,15 @@ ROWS = sorted(t for t in available() if not t.startswith("_"))
 
 @pytest.mark.parametrize("model_type", ROWS)
 def test_what_a_row_names_exists(model_type: str) -> None:
-    """Layouts, parts, norms and ends named by a row are there, so that no config can run into a missing one."""
+    """Layouts, parts, norms, ends and rules named by a row are there, so that no config can run into a missing one."""
     rules = family(model_type)
     assert rules.layout in MIXER_LAYOUTS
-    assert rules.ffn_layout in FFN_LAYOUTS
+    assert rules.ffn_layout in FFN_LAYOUTS.keys() | FOLLOWING.keys()
     assert rules.norms in NORMS
     assert rules.ends in ENDS
     assert {s.part for specs in rules.mixers.values() for s in specs} <= MIXERS.keys()
     assert {s.part for specs in rules.ffns.values() for s in specs} <= FFNS.keys()
+    assert set(rules.derive.values()) <= DERIVATIONS.keys()
     assert rules.text is None or family(rules.text.family)
 
 

@@ -8,15 +8,19 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atlas.interpret import Derived, derive
+from atlas.derived import Derived
+from atlas.interpret import derive
 from atlas.numbers import measure
 from atlas.numbers.structure import Model, Part, Run, Tensor, design_id, layer, part, runs_of
 from atlas.numbers.tabulate import layers_expanded, parameter_rows, state_rows
 from atlas.parts.attention import Gqa, gqa
-from atlas.parts.ends import Ends, ends, norm
-from atlas.parts.ffn import Mlp, Moe, mlp, moe
-from atlas.parts.mla import Mla, mla
-from atlas.parts.recurrent import GatedDelta, Mamba2, gated_delta, mamba2
+from atlas.parts.ends import Ends, ends
+from atlas.parts.experts import Moe, moe
+from atlas.parts.feeding import Mlp, mlp
+from atlas.parts.latent import Mla, mla
+from atlas.parts.norms import norm
+from atlas.parts.recurrent import GatedDelta, gated_delta
+from atlas.parts.selective import Mamba2, mamba2
 from schemas.vocabulary import APART, Component, Role
 
 WIDTH = 64

@@ -1,0 +1,69 @@
+"""The layers of a stack: words from the layouts, parts from the words, norms before the parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from atlas.families.rules import Spec
+from atlas.layouts import words
+from atlas.layouts.words import Word, kind_of
+from atlas.numbers.structure import Layer, Part, Run, layer, runs_of
+from atlas.parts.norms import norm
+from atlas.readers import FFNS, MIXERS, Reader
+from atlas.readers.norms import NORMS, Names
+from atlas.readers.view import seen_by
+from atlas.reading.config import Config
+
+Parts = tuple[Part, ...]
+
+
+class Stack(NamedTuple):
+    """The runs of a stack, and what its layers are made of: parts by word, and the norms before them."""
+
+    runs: tuple[Run, ...]
+    mixing: Mapping[Word, Parts]
+    feeding: Mapping[Word, Parts]
+    norms: Names
+
+
+def assembled(c: Config) -> Stack:
+    """The stack that a config describes. Raises `Refused`."""
+    pairs = words(c)
+    norms = NORMS[c.rules.norms](c)
+    mixing = {w: _mixing(c, w, norms) for w in dict.fromkeys(w for w, _ in pairs)}
+    feeding = {w: _feeding(c, w, norms) for w in dict.fromkeys(w for _, w in pairs)}
+    layers = {(m, f): layer(mixing[m] + feeding[f]) for m, f in dict.fromkeys(pairs)}
+    runs = tuple(Run(n, tuple(layers[w] for w in pairs[start : start + unit])) for n, start, unit in runs_of(pairs))
+    return Stack(runs, mixing, feeding, norms)
+
+
+def one_layer(c: Config, stack: Stack, mixer: Word, ffn: Word) -> Layer:
+    """One more layer of these words, with the parts that the stack has of them already. Raises `Refused`."""
+    mixing, feeding = stack.mixing.get(mixer), stack.feeding.get(ffn)
+    mixing = _mixing(c, mixer, stack.norms) if mixing is None else mixing
+    feeding = _feeding(c, ffn, stack.norms) if feeding is None else feeding
+    return layer(mixing + feeding)
+
+
+def _mixing(c: Config, word: Word, norms: Names) -> Parts:
+    return _sublayer(c, word, c.rules.mixers.get(kind_of(word)), MIXERS, norms[0])
+
+
+def _feeding(c: Config, word: Word, norms: Names) -> Parts:
+    return _sublayer(c, word, c.rules.ffns.get(kind_of(word)), FFNS, norms[1])
+
+
+def _sublayer(
+    c: Config, word: Word, specs: tuple[Spec, ...] | None, readers: Mapping[str, Reader], norms: tuple[str, ...]
+) -> Parts:
+    """The parts a word means, behind their norms; nothing where the layer has no such sublayer."""
+    if not specs:
+        return ()
+    names = norms if specs[0].norms is None else specs[0].norms
+    return (*_norms(c, names), *[readers[s.part](seen_by(c, s, word)) for s in specs])
+
+
+def _norms(c: Config, names: tuple[str, ...]) -> Parts:
+    width, cls, bias = c.count("hidden_size"), c.word("norm_class"), c.flag("norm_bias")
+    return tuple(norm(n, width, cls, bias) for n in names)

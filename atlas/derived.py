@@ -1,0 +1,20 @@
+"""What comes of one config: its row, its structure, and the evidence for every value."""
+
+from __future__ import annotations
+
+import msgspec
+
+from atlas.numbers.fingerprint import Evidence, Fingerprint
+from atlas.numbers.structure import Model
+from atlas.stored.answer import Storage
+
+
+class Derived(msgspec.Struct, frozen=True, eq=False):
+    """One config interpreted: its row, its structure, and the evidence for every value. A refusal has no model."""
+
+    fingerprint: Fingerprint
+    model: Model | None = None
+    evidence: tuple[Evidence, ...] = ()
+    unread: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    stored: Storage = Storage()

@@ -1,0 +1,132 @@
+"""Ends of encoder-decoder models, and of the decoder or the encoder of one alone, as a config states them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from atlas.layouts.stacks import by_class
+from atlas.numbers.structure import Part, Tensor
+from atlas.parts import heads, tables
+from atlas.parts.ends import kept
+from atlas.parts.norms import norm
+from atlas.readers.ends import Made, known_head, tied
+from atlas.reading.config import Config
+from atlas.reading.encoder import encoder_reader
+from atlas.refusal import bad_value, not_derivable
+
+
+def pair(c: Config) -> Made:
+    """Tables of tokens; per stack its positions, norms and what stands beside; the head."""
+    stacks = by_class(c)
+    cls, kind = known_head(c, "lm", "none")
+    both = len(stacks) == 2
+    all_tied = _effective_tie(c, kind, causal=stacks == ("decoder",))
+    made = [kept("embedding", *_tokens(c, stacks, all_tied)), *(p for s in stacks for p in _around(c, s))]
+    return (*made, *_head(c, kind, both)), cls
+
+
+def _effective_tie(c: Config, kind: str, causal: bool) -> bool:
+    """Whether every table is the shared one; whether the head is that table is noted."""
+    stated, always = tied(c), bool(c.rules.facts.get("always_tied"))
+    rule = "tie_word_embeddings ties every table to the shared one"
+    all_tied = c.derived("all_tied", always or stated, rule)
+    if kind == "none":
+        c.derived("tie_word_embeddings", False, "the class has no language-model head to tie")
+    elif always:
+        c.derived("tie_word_embeddings", True, "the class ties the head to the token table whatever the config states")
+    elif causal and c.rules.facts.get("causal_is_untied"):
+        c.derived("tie_word_embeddings", False, "the class of the decoder alone ties nothing")
+    return all_tied
+
+
+def _tokens(c: Config, stacks: tuple[str, ...], all_tied: bool) -> list[Tensor]:
+    """One table where everything is tied; a table per stack beside the shared one where the config ties nothing."""
+    d, vocab, source = c.count("hidden_size"), c.count("vocab_size"), c.opt_count("source_vocab_size")
+    shared = tables.stack_tables(True, (), vocab, d)
+    if c.word("tables") == "per_language":
+        ties = all_tied and c.rules.facts.get("ties_languages")
+        one = c.opt("share_encoder_decoder_embeddings") or ties
+        parted = ("encoder",) if not one and len(stacks) > 1 else ()
+        return shared + tables.stack_tables(False, parted, vocab if source is None else source, d)
+    if c.word("tables") == "one" or all_tied:
+        return shared
+    own = stacks if len(stacks) > 1 or c.word("tables") == "wrapped" else ()
+    return shared + tables.stack_tables(False, own, vocab, d)
+
+
+def _around(c: Config, stack: str) -> Iterable[Part]:
+    """Positions and norms of one stack, and what the family adds to it."""
+    d, cls, bias = c.count("hidden_size"), c.word("norm_class"), c.flag("norm_bias")
+    if c.flag("stored_positions"):
+        rows = c.count(f"{stack}_positions") + c.size("position_offset")
+        yield kept("positions", tables.positions(stack, rows, d))
+    if c.flag("embedding_norm"):
+        yield norm(f"model.{stack}.layernorm_embedding", d, cls, bias)
+    if c.flag("final_norm"):
+        yield norm(f"model.{stack}.layer_norm", d, cls, bias)
+    more = BESIDE.get(c.rules.facts.get(f"{stack}_more", ""))
+    if more is not None:
+        yield kept("beside", *more(c, d))
+
+
+def _convolutions(c: Config, d: int) -> list[Tensor]:
+    return tables.spectrogram(c.count("num_mel_bins"), d)
+
+
+def _gated_convolutions(c: Config, d: int) -> list[Tensor]:
+    kernels, middle = c.items("conv_kernel_sizes"), c.count("conv_channels")
+    if len(kernels) != c.count("num_conv_layers") or any(type(k) is not int or k < 1 for k in kernels):
+        raise bad_value("conv_kernel_sizes", kernels, "one width per convolution")
+    inside = c.count("input_feat_per_channel") * c.count("input_channels")
+    return tables.gated_spectrogram(tuple(kernels), inside, middle, d)
+
+
+def _global_tokens(c: Config, d: int) -> list[Tensor]:
+    return tables.global_tokens(c.count("num_global_tokens"), d)
+
+
+def _ngrams(c: Config, d: int) -> list[Tensor]:
+    return tables.ngrams(c.count("ngram"), d)
+
+
+BESIDE: dict[str, Callable[[Config, int], list[Tensor]]] = {
+    "convolutions": _convolutions,
+    "gated_convolutions": _gated_convolutions,
+    "global_tokens": _global_tokens,
+    "ngrams": _ngrams,
+}
+
+
+def _head(c: Config, kind: str, both: bool) -> Iterable[Part]:
+    if kind != "lm":
+        return
+    vocab = c.count("vocab_size")
+    yield heads.matrix_head(vocab, c.count("hidden_size"), 0 if tied(c) else 1)
+    if both and c.flag("has_logits_bias"):
+        yield heads.logits_bias(vocab)
+
+
+def nested_pair(c: Config) -> Made:
+    """Two stacks with configs of their own: a table and a norm each; the decoder's table is the head's (T5Gemma)."""
+    stacks = by_class(c)
+    cls, kind = known_head(c, "lm", "none")
+    if kind == "none":
+        c.derived("tie_word_embeddings", False, "the class has no language-model head to tie")
+    inner = encoder_reader(c)
+    made: list[Part] = []
+    for name, each in (("decoder", c), ("encoder", inner)):
+        if name in stacks:
+            rows, width = each.count("vocab_size"), each.count("hidden_size")
+            made.append(kept("embedding", *tables.stack_tables(False, (name,), rows, width)))
+            made.append(norm(f"model.{name}.norm", width, c.word("norm_class"), c.flag("norm_bias")))
+    return (*made, *_head(c, kind, both=False)), cls
+
+
+def mvp(c: Config) -> Made:
+    """As any pair; prompts of every layer are refused, since no published config has them on."""
+    if c.flag("use_prompt"):
+        raise not_derivable("use_prompt is true: what the prompts of every layer weigh is not described")
+    return pair(c)
+
+
+ENDS: dict[str, Callable[[Config], Made]] = {"pair": pair, "mvp": mvp, "nested_pair": nested_pair}

@@ -1,0 +1,122 @@
+"""Latent attention as a config states it, plain, behind an indexer, with what families add to it, or compressed."""
+
+from __future__ import annotations
+
+from atlas.numbers.structure import Part
+from atlas.parts.attention import Gqa, gqa
+from atlas.parts.compressed import Compressed, compressed
+from atlas.parts.latent import Additions, Mla, mla, with_additions
+from atlas.parts.sparse import Blocks, Dsa, Indexer, block_sparse, dsa, scaled
+from atlas.readers.attention import head_dim, kv_heads, rotary_dim
+from atlas.readers.view import View
+from atlas.reading.config import Config
+
+
+def latent(v: View) -> Mla:
+    """The scalars as the config states them.
+
+    Key heads are a rule of the architecture, so KV heads are not asked for.
+    """
+    v.config.read.update(("num_key_value_heads", "head_dim"))
+    return Mla(
+        v.count("hidden_size"),
+        v.count("num_attention_heads"),
+        v.opt_count("q_lora_rank"),
+        v.count("kv_lora_rank"),
+        v.count("qk_nope_head_dim"),
+        v.size("qk_rope_head_dim"),
+        v.count("v_head_dim"),
+        v.flag("qkv_bias"),
+        v.text("position"),
+    )
+
+
+def read_mla(v: View) -> Part:
+    """Latent attention as the config states it."""
+    return mla(latent(v))
+
+
+def read_indexer(v: View) -> Indexer:
+    """The indexer as the config states it."""
+    return Indexer(v.count("index_n_heads"), v.count("index_head_dim"), v.count("index_topk"))
+
+
+def read_dsa(v: View) -> Part:
+    """Sparse latent attention as the config states it."""
+    return dsa(Dsa(latent(v), read_indexer(v), v.flag("own_indexer")))
+
+
+def read_latent(v: View) -> Part:
+    """Latent attention with what the row's facts add, behind an indexer where the row says so."""
+    a, own = latent(v), v.opt("own_indexer")
+    return with_additions(mla(a) if own is None else dsa(Dsa(a, read_indexer(v), own)), _additions(v, a))
+
+
+def read_latent_plain(v: View) -> Part:
+    """The same in a layer that has no indexer in a family whose other layers have one."""
+    a = latent(v)
+    return with_additions(mla(a), _additions(v, a))
+
+
+def _additions(v: View, a: Mla) -> Additions:
+    gates = {"none": 0, "per_head": a.heads, "per_value": a.heads * a.v_head_dim}
+    pool = v.opt_count("index_kpool") or 0
+    return Additions(
+        a.d,
+        a.heads,
+        a.rope,
+        gates[v.opt("latent_gate") or "none"],
+        v.opt("sinks") is True,
+        v.opt("key_norm") is True,
+        v.opt_count("window"),
+        pool,
+        v.opt_count("index_width") or 2,
+        a.heads * (a.nope + a.rope + a.v_head_dim) if v.opt("joint_gate") is True else 0,
+    )
+
+
+def read_full(v: View) -> Part:
+    """Latent attention without positions; a gate per value where `mla_use_output_gate` says so."""
+    s = latent(v)
+    if v.opt("mla_use_output_gate") is not True:
+        return mla(s)
+    return with_additions(mla(s), Additions(s.d, s.heads, s.rope, gate=s.heads * s.v_head_dim))
+
+
+def read_scaled(v: View) -> Part:
+    """Attention as the config states it; without positions the rotary part of a head joins the rest."""
+    s, rotates = latent(v), v.word("position") == "rope"
+    s = s._replace(q_rank=None) if rotates else s._replace(q_rank=None, nope=s.nope + s.rope, rope=0)
+    return scaled(s, read_indexer(v), v.flag("own_indexer"))
+
+
+def read_block_sparse(v: View) -> Part:
+    """Attention behind an indexer over blocks, as the config states it."""
+    d, heads = v.count("hidden_size"), v.count("num_attention_heads")
+    hd = head_dim(v, d, heads)
+    base = gqa(Gqa(d, heads, kv_heads(v, heads), hd, hd, qk_norm=v.text("qk_norm"), rotary_dim=rotary_dim(v, hd)))
+    positions = v.count("index_topk_blocks") * v.count("index_block_size")
+    return block_sparse(base, Blocks(d, v.count("index_n_heads"), v.count("index_head_dim"), positions))
+
+
+def read_compressed(v: View) -> Part:
+    """A layer's attention as the config states it; `compression` is none, heavy or sparse."""
+    kind = v.text("compression")
+    rate = 0 if kind == "none" else v.count(f"compress_rate_{kind}")
+    indexer = read_indexer(v) if kind == "sparse" else None
+    return compressed(_common(v.config)._replace(rate=rate, indexer=indexer))
+
+
+def _common(c: Config) -> Compressed:
+    """What all layers have in common."""
+    c.read.add("num_key_value_heads")
+    return Compressed(
+        c.count("hidden_size"),
+        c.count("num_attention_heads"),
+        c.count("head_dim"),
+        c.count("q_lora_rank"),
+        c.count("o_groups"),
+        c.count("o_lora_rank"),
+        c.count("qk_rope_head_dim"),
+        c.count("sliding_window"),
+    )

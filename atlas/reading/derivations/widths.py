@@ -1,0 +1,96 @@
+"""Widths, and what a network is, where they follow from other keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from atlas.reading.config import Config
+from atlas.reading.derivations.rule import Found, Rule
+from atlas.reading.encoder import encoder_reader
+from atlas.refusal import bad_value, contradiction
+
+
+def value_width(c: Config) -> Found:
+    """The hidden size over heads, where no width of values is stated (MiniCPM3)."""
+    if c.opt_count("v_head_dim") is not None:
+        return None
+    d, heads = c.count("hidden_size"), c.count("num_attention_heads")
+    if d % heads:
+        raise contradiction(f"hidden_size {d} is not a multiple of {heads} heads and no v_head_dim is stated")
+    return d // heads, f"hidden_size / num_attention_heads = {d} / {heads}"
+
+
+def one_if_wide(c: Config) -> Found:
+    """One shared expert where its width is not 0 (Granite)."""
+    return int(c.size("shared_intermediate_size") > 0), "one where shared_intermediate_size is not 0"
+
+
+def half_of_ffn_dim(c: Config) -> Found:
+    """The stated width counts gate and up projection together (Moshi)."""
+    stated = c.count("ffn_dim")
+    return stated // 2, f"half of ffn_dim {stated}"
+
+
+def width_rounded_up(c: Config) -> Found:
+    """A multiple of the hidden size, rounded up (xLSTM)."""
+    factor, unit = c.number("ffn_proj_factor"), c.count("ffn_round_up_to_multiple_of")
+    if factor is None or not 0 < factor <= 1000:
+        raise bad_value("ffn_proj_factor", factor, "a number above 0")
+    width = int((c.count("hidden_size") * factor + unit - 1) // unit * unit)
+    return width, f"{factor:g} x hidden_size, rounded up to a multiple of {unit}"
+
+
+def experts_width_if_dense(c: Config) -> Found:
+    """A stated dense_intermediate_size makes intermediate_size the experts' width (Inkling)."""
+    if c.opt_count("dense_intermediate_size") is None:
+        return None
+    return c.count("intermediate_size"), "intermediate_size, as dense_intermediate_size is stated"
+
+
+def dense_width(c: Config) -> Found:
+    """The dense layers' width, where it is stated apart (Inkling)."""
+    dense = c.opt_count("dense_intermediate_size")
+    return None if dense is None else (dense, "dense_intermediate_size")
+
+
+def off_in_first_class(c: Config) -> Found:
+    """The first of two classes under one model_type has it not; the second states it (Ling)."""
+    named: Any = c.outer.get("architectures")
+    cls = str(named[0]) if isinstance(named, list) and named else ""  # pyright: ignore[reportUnknownArgumentType]
+    return None if "V2" in cls else (False, "the first class of this model_type has none")
+
+
+def gated_by_name(c: Config) -> Found:
+    """`is_gated_act`, where the config states it, else whether `feed_forward_proj` begins with gated (T5)."""
+    gated = _proj(c)[0] == "gated"
+    if c.opt("is_gated_act") is not None:
+        gated = c.flag("is_gated_act")
+    return gated, "is_gated_act, where the config states it, goes before feed_forward_proj"
+
+
+def activation_by_name(c: Config) -> Found:
+    """`dense_act_fn`, else the activation of `feed_forward_proj` (T5)."""
+    own = "gelu_new" if c.word("feed_forward_proj") == "gated-gelu" else _proj(c)[-1]
+    return own if c.opt("dense_act_fn") is None else c.word("dense_act_fn"), "dense_act_fn, else from feed_forward_proj"
+
+
+def _proj(c: Config) -> list[str]:
+    stated = c.word("feed_forward_proj")
+    words = stated.split("-")
+    if len(words) > 2 or (len(words) == 2 and words[0] != "gated"):
+        raise bad_value("feed_forward_proj", stated, "an activation, or gated- and an activation")
+    return words
+
+
+def encoder_width(c: Config) -> Found:
+    """The width of what a decoder looks at: that of the encoder, which has a config of its own (T5Gemma)."""
+    return encoder_reader(c).count("hidden_size"), "the width of the encoder"
+
+
+RULES: dict[str, Rule] = {
+    f.__name__: f
+    for f in (
+        value_width, one_if_wide, half_of_ffn_dim, width_rounded_up, experts_width_if_dense, dense_width,
+        off_in_first_class, gated_by_name, activation_by_name, encoder_width,
+    )
+}  # fmt: skip
