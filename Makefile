@@ -22,16 +22,16 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help atlas test check bench soak oracle peers clean
+.PHONY: help atlas test check bench soak oracle peers class-defaults mutants vocabulary clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 atlas: $(VENV)/installed ## set up, then build the snapshot and the guide from the catalogue (no network once set up)
 	$(BIN)/atlas refresh --source catalogue
 
 test: $(VENV)/installed-dev ## run the tests
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/installed-dev ## lint, format, types, and the committed guide against a fresh one
 	$(BIN)/ruff check
@@ -53,6 +53,15 @@ oracle: $(VENV)/installed-dev ## compare every family with the reference figures
 
 peers: $(VENV)/installed-dev ## compare with other public tools
 	$(BIN)/python tests/tables/peers_table.py
+
+class-defaults: $(VENV)/installed-dev ## ask the library's classes for their defaults again (REFERENCE=a Python with transformers)
+	ATLAS_REFERENCE_PYTHON=$(REFERENCE) $(BIN)/python tests/support/class_defaults.py
+
+mutants: $(VENV)/installed-dev ## change 300 points one at a time and see which no test notices (half an hour)
+	$(BIN)/python tests/tables/mutants.py
+
+vocabulary: $(VENV)/installed-dev ## list the parts, layouts, ends and fields that rows may name, from the code
+	$(BIN)/python tests/support/vocabulary.py
 
 clean: ## remove the environment and caches; snapshots and the guide stay
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis

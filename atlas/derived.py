@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from atlas.numbers.fingerprint import Evidence, Fingerprint
+from atlas.numbers.storage import Storage
 from atlas.numbers.structure import Model
-from atlas.stored.answer import Storage
 
 
 class Derived(msgspec.Struct, frozen=True, eq=False):

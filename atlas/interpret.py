@@ -16,7 +16,7 @@ from atlas.layouts.stacks import STACKS
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.numbers.structure import Run, layer, model
 from atlas.parse import Raw, load
-from atlas.parts.sourced import alone, encoders
+from atlas.parts.sourced import alone, encoders, streams
 from atlas.readers import ENDS
 from atlas.readers.drafting import drafts
 from atlas.reading import correct
@@ -146,8 +146,9 @@ def stacked(c: Config) -> tuple[Run, ...]:
     stacks = STACKS[c.rules.stacks](c)
     stack = assembled(c) if "decoder" in stacks else None
     runs = () if stack is None else stack.runs
+    runs = streams(runs, 1 + c.count("ngram")) if c.rules.facts.get("predicts_ngrams") else runs
     more = () if stack is None else drafts(c, partial(one_layer, c, stack))
-    if "encoder" not in stacks:
-        return alone(runs) + more
+    if "encoder" not in stacks:  # a wrapper of an encoder and a decoder has its source in every step all the same
+        return (runs if c.rules.outer.get("decoder_alone") else alone(runs)) + more
     encoder = assembled(c if c.rules.encoder is None else settle(encoder_reader(c))).runs
     return (runs + encoders(encoder) if runs else tuple(r._replace(stack="encoder") for r in encoder)) + more

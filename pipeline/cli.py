@@ -27,7 +27,7 @@ INTERRUPTED = 130
 
 # The order of the help is that of the work: make a snapshot, read it, tend it.
 HELP_ORDER = (
-    *("refresh", "show", "inspect", "compare", "sql", "snapshots", "diff"),
+    *("refresh", "show", "inspect", "compare", "family", "sql", "snapshots", "diff"),
     *("guide", "verify", "export", "measure", "schedule", "doctor"),
 )
 
@@ -78,10 +78,20 @@ def report(error: BaseException, *, debug: bool) -> int:
         case AtlasError():
             _say(str(error))
             return error.exit_code
+        case _ if _is_of_a_row(error):
+            _say(str(error))
+            return 3
         case _:
             detail = str(error).partition("\n")[0][:300]
             _say(f"unexpected {type(error).__name__}: {detail}\n--debug after the command's name shows where.")
             return 1
+
+
+def _is_of_a_row(error: BaseException) -> bool:
+    """Whether a family's row is miswritten: its message says which file and key, for whoever writes rows."""
+    from atlas.families.whole import Miswritten
+
+    return isinstance(error, Miswritten)
 
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer passes the flag's value

@@ -29,6 +29,12 @@ hypothesis.settings.register_profile("atlas", deadline=None)
 hypothesis.settings.load_profile("atlas")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests first: begun last, one of them would keep a worker busy long after the others are done."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of reference data that stands beside the checkout in development and CI."""

@@ -80,10 +80,7 @@ class Rules(NamedTuple):
     common: Table
 
     def of(self, name: str) -> list[Spelling]:
-        """What a tensor may be called.
-
-        By the rules its name begins with, the longest first, and at last by its own name.
-        """
+        """What a tensor may be called: by the rules its name begins with, the longest first, last by its own name."""
         found = [
             s.after("", name[len(key) :]) for table in self for key in _beginnings(name) for s in table.get(key, ())
         ]
@@ -191,10 +188,7 @@ class Namer(NamedTuple):
     present: frozenset[str]
 
     def of_layer(self, stack: str, name: str) -> list[Spelling]:
-        """What a layer's tensor may be called in this checkpoint, with `{i}` and `{e}` for layer and expert.
-
-        One at least.
-        """
+        """What a layer's tensor may be called here, one name at least; `{i}` and `{e}` for layer and expert."""
         return self._possible([s.after(self.place.layer(stack)) for s in self.made.of(name)])
 
     def of_end(self, name: str) -> Spelling:

@@ -1,7 +1,8 @@
 """Rows read when they are first asked for: one TOML file per model_type.
 
 `extends` names the family a row starts from; tables are merged key by key, `mixers` and `ffns` are replaced, and
-`unset` takes away what the parent says (`"defaults.sliding_window"`, or a whole table).
+`unset` takes away what the parent says (`"defaults.sliding_window"`, or a whole table). A row is checked whole when it
+is loaded (`whole`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import msgspec
 
 from atlas.families.rules import Correction, Family, Mtp, Spec, Wrapped
+from atlas.families.whole import EVIDENCE, check
 from atlas.numbers.fingerprint import Evidence
 from atlas.refusal import Refused, shown
 from schemas.vocabulary import Origin, RefusalKind
@@ -38,7 +40,7 @@ def family(model_type: str) -> Family:
     """The row of a model_type; raises `Refused` (unknown_family)."""
     if model_type not in available():
         raise Refused(RefusalKind.UNKNOWN_FAMILY, f"no rules for model_type {shown(model_type)}")
-    return _made(model_type, _merged(model_type))
+    return _made(model_type, merged(model_type))
 
 
 def row(model_type: str) -> dict[str, Any]:
@@ -46,39 +48,47 @@ def row(model_type: str) -> dict[str, Any]:
     return tomllib.loads(files(ROWS).joinpath(f"{model_type}.toml").read_text("utf-8"))
 
 
-_OWN = ("references", "expect", "correct")
-"""Never inherited: evidence belongs to the row it stands in."""
+def lineage(model_type: str) -> tuple[str, ...]:
+    """The rows that a row is made of, the one that extends nothing first."""
+    parent = row(model_type).get("extends")
+    above = lineage(parent) if parent in available() else ()
+    return (*above, model_type)
 
 
-def _merged(model_type: str) -> dict[str, Any]:
+@cache
+def merged(model_type: str) -> Mapping[str, Any]:
+    """The row over what it extends, checked whole; raises `Miswritten`."""
     own = row(model_type)
-    parent = own.pop("extends", None)
-    if parent is None:
-        return own
-    return _over({k: v for k, v in _merged(parent).items() if k not in _OWN}, own)
+    parent = own.get("extends")
+    inherited: Mapping[str, Any] = merged(parent) if parent in available() else {}
+    base = {k: v for k, v in inherited.items() if k not in EVIDENCE}
+    check(model_type, own, base, available())
+    return over(base, {k: v for k, v in own.items() if k != "extends"})
 
 
-def _over(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+def over(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """What `own` says over what `base` says."""
-    merged, own = dict(base), dict(own)
+    made, own = dict(base), dict(own)
     for name in own.pop("unset", ()):
         table, _, key = name.partition(".")
-        merged[table] = {k: v for k, v in merged.get(table, {}).items() if key and k != key}
+        made[table] = {k: v for k, v in made.get(table, {}).items() if key and k != key}
     for key, value in own.items():
         if key == "encoder":
-            merged[key] = _over(merged.get(key, {}), {**value, "unset": ()}) | {"unset": value.get("unset", ())}
+            # What is unset there is taken from the decoder's part of the row, when both are laid over each other.
+            inner = over({k: v for k, v in made.get(key, {}).items() if k != "unset"}, {**value, "unset": ()})
+            made[key] = inner | {k: v for k, v in value.items() if k == "unset"}
         elif isinstance(value, dict) and key not in ("mixers", "ffns"):
-            merged[key] = {**merged.get(key, {}), **value}
+            made[key] = {**made.get(key, {}), **value}
         else:
-            merged[key] = value
-    return merged
+            made[key] = value
+    return made
 
 
-def _made(model_type: str, row: dict[str, Any]) -> Family:
-    encoder = row.get("encoder")
-    row = {k: v for k, v in row.items() if k != "encoder"}
+def _made(model_type: str, written: Mapping[str, Any]) -> Family:
+    encoder = written.get("encoder")
+    row = {k: v for k, v in written.items() if k != "encoder"}
     if encoder is not None:
-        row["encoder"] = _made(model_type, _over({**row}, encoder))
+        row["encoder"] = _made(model_type, over(row, encoder))
     for kind in ("mixers", "ffns"):
         row[kind] = {word: _specs(value) for word, value in row.get(kind, {}).items()}
     row["correct"] = tuple(msgspec.convert(each, Correction) for each in row.get("correct", ()))
@@ -96,9 +106,6 @@ def _made(model_type: str, row: dict[str, Any]) -> Family:
     row["unstated"] = _unstated(model_type, row)
     open_to_change = row["keys"].keys() | row.get("defaults", {}).keys()
     row["settled"] = {k: row["unstated"][k] for k in row.get("facts", {}) if k not in open_to_change}
-    unknown = row.keys() - set(Family.__struct_fields__)
-    if unknown:
-        raise ValueError(f"families/{model_type}.toml: no such key: {', '.join(sorted(unknown))}")
     return Family(**row)
 
 

@@ -183,10 +183,7 @@ def _cache(ledger: Ledger) -> dict[str, Any]:
 
 
 def degrees(columns: dict[str, Any]) -> dict[str, str]:
-    """Which tensor-parallel degrees divide query heads and feed-forward widths.
-
-    And where KV heads have to be copied.
-    """
+    """Which tensor-parallel degrees divide query heads and feed-forward widths, and where KV heads are copied."""
     widths = [columns[k] for k in ("n_q_heads", "d_ff", "moe_d_ff") if columns.get(k)]
     kv = columns.get("n_kv_heads")
     return {str(t): _degree(t, widths, kv) for t in (2, 4, 8, 16)}

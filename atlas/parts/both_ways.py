@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.numbers.structure import Mixing, Part, Tensor, part
+from atlas.numbers.structure import Mixing, Part, Read, Tensor, part
 from atlas.parts.norms import vector
 from schemas.vocabulary import Component, Mask, Role
 
@@ -36,9 +36,15 @@ class RelativeMemory(NamedTuple):
 
 @lru_cache(maxsize=256)
 def relative_memory(s: RelativeMemory, usual: Part) -> Part:
-    """Projections and biases of content, of positions and of segments (XLNet, arXiv 1906.08237, section 2)."""
-    made = [Tensor(f"rel_attn.{x}", (s.d, s.inner), A) for x in ("q", "k", "v", "r")]
+    """Projections and biases of content, of positions and of segments (XLNet, arXiv 1906.08237, section 2).
+
+    Of T tokens each looks at all: T scores of content, 2T of positions (before and behind), T values. The matrix of
+    positions multiplies all 2T, twice a token.
+    """
+    made = [Tensor(f"rel_attn.{x}", (s.d, s.inner), A, touched=2 if x == "r" else 1) for x in ("q", "k", "v", "r")]
     made.append(Tensor("rel_attn.o", (s.inner, s.d), A))
     made += [vector(f"rel_attn.{x}", s.inner, A) for x in ("r_r_bias", "r_s_bias", "r_w_bias")]
     made.append(Tensor("rel_attn.seg_embed", (2, s.inner), A, Role.LOOKUP))
-    return part("attention.both_ways", made, (), (), usual.info)
+    assert isinstance(usual.info, Mixing)  # noqa: S101 - attention has it
+    read = Read(8 * s.inner, 2 * s.inner, both_ways=True)
+    return part("attention.both_ways", made, (), (read,), usual.info._replace(mask=Mask.BIDIRECTIONAL))

@@ -87,9 +87,9 @@ def projection(d: int, e: int) -> Part:
     return kept("projection", *linear("embeddings_project", d, e, X))
 
 
-def matrix_head(rows: int, d: int, stored: int = 1) -> Part:
-    """A head of one matrix."""
-    return kept("head", Tensor("lm_head.weight", (rows, d), U, stored=stored))
+def matrix_head(rows: int, d: int, stored: int = 1, touched: int = 1) -> Part:
+    """A head of one matrix, which multiplies `touched` times a token."""
+    return kept("head", Tensor("lm_head.weight", (rows, d), U, stored=stored, touched=touched))
 
 
 def token_scales(vocab: int) -> Part:
@@ -102,17 +102,17 @@ def logits_bias(vocab: int) -> Part:
     return kept("buffers", vector("final_logits_bias", vocab, Component.BUFFERS))
 
 
-def before_head(d: int, dense_bias: bool, norm_bias: bool) -> Part:
+def before_head(d: int, dense_bias: bool, norm_bias: bool, role: Role) -> Part:
     """A square matrix and a norm before the head (ModernBERT)."""
-    made = [Tensor("lm_head.dense.weight", (d, d), U), vector("lm_head.norm.weight", d, U)]
+    made = [Tensor("lm_head.dense.weight", (d, d), U, role), vector("lm_head.norm.weight", d, U)]
     made += [vector("lm_head.dense.bias", d, U)] * dense_bias
     made += [vector("lm_head.norm.bias", d, U)] * norm_bias
     return kept("head.transform", *made)
 
 
-def scores(labels: int, d: int, bias: bool) -> Part:
+def scores(labels: int, d: int, bias: bool, role: Role) -> Part:
     """The last matrix of a classifier."""
-    made = [Tensor("classifier.weight", (labels, d), X), *[vector("classifier.bias", labels, X)] * bias]
+    made = [Tensor("classifier.weight", (labels, d), X, role), *[vector("classifier.bias", labels, X)] * bias]
     return kept("head.scores", *made)
 
 

@@ -18,6 +18,22 @@ def alone(runs: tuple[Run, ...]) -> tuple[Run, ...]:
     return tuple(r._replace(layers=tuple(_alone(each) for each in r.layers)) for r in runs)
 
 
+def streams(runs: tuple[Run, ...], n: int) -> tuple[Run, ...]:
+    """A decoder whose every step runs `n` streams: the token itself, and one for each future token it predicts."""
+    return tuple(r._replace(layers=tuple(_streams(each, n) for each in r.layers)) for r in runs)
+
+
+@lru_cache(maxsize=256)
+def _streams(each: Layer, n: int) -> Layer:
+    return layer(tuple(_repeated(p, n) for p in each.parts))
+
+
+def _repeated(p: Part, n: int) -> Part:
+    """Products of a token are made `n` times, those of a source once; the cache is the token's own."""
+    tensors = tuple(t._replace(touched=t.touched * n) if t.role is Role.MATMUL else t for t in p.tensors)
+    return part(p.kind, tensors, p.states, tuple(r._replace(flops=r.flops * n) for r in p.reads), p.info)
+
+
 @lru_cache(maxsize=4096)
 def _encoder(each: Layer) -> Layer:
     return layer(tuple(_of_source(p) for p in each.parts))

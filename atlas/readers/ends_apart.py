@@ -10,6 +10,7 @@ from atlas.parts.norms import norm
 from atlas.readers.ends import Made, decoder, head_of, known_head, labels_of, tied
 from atlas.reading.config import Config
 from atlas.refusal import contradiction, not_derivable
+from schemas.vocabulary import Role
 
 
 def narrow_head(c: Config) -> Made:
@@ -40,14 +41,18 @@ def coded_table(c: Config) -> Made:
 
 
 def modernbert(c: Config) -> Made:
-    """Before the tied head, and before the one of a classifier, stand a square matrix and a norm."""
+    """Before the tied head, and before the one of a classifier, stand a square matrix and a norm.
+
+    The encoder's classifier of a sequence pools first and runs once; the decoder's runs on every token.
+    """
     cls, head = known_head(c, "lm", "none", "score", "token_score")
     usual = tuple(p for p in decoder(c)[0] if p.kind != "head" or head == "lm")
     if head == "none":
         return usual, cls
     d, labels = c.count("hidden_size"), labels_of(c)
-    before = heads.before_head(d, c.flag("classifier_bias"), c.flag("norm_bias"))
-    return (*usual, before, *[heads.scores(labels, d, c.flag("score_bias"))] * (head != "lm")), cls
+    role = Role.ONCE if head == "score" and c.rules.stacks == "encoder" else Role.MATMUL
+    before = heads.before_head(d, c.flag("classifier_bias"), c.flag("norm_bias"), role)
+    return (*usual, before, *[heads.scores(labels, d, c.flag("score_bias"), role)] * (head != "lm")), cls
 
 
 def xlstm(c: Config) -> Made:

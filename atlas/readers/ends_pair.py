@@ -101,7 +101,8 @@ def _head(c: Config, kind: str, both: bool) -> Iterable[Part]:
     if kind != "lm":
         return
     vocab = c.count("vocab_size")
-    yield heads.matrix_head(vocab, c.count("hidden_size"), 0 if tied(c) else 1)
+    predicted = c.count("ngram") if c.rules.facts.get("predicts_ngrams") else 1
+    yield heads.matrix_head(vocab, c.count("hidden_size"), 0 if tied(c) else 1, predicted)
     if both and c.flag("has_logits_bias"):
         yield heads.logits_bias(vocab)
 

@@ -48,6 +48,12 @@ def read_moe(v: View) -> Part:
     )
 
 
+def routed_alone(v: View) -> Moe:
+    """Scalars of gated experts without any shared one."""
+    width, experts, top_k = v.count("moe_intermediate_size"), v.count("num_experts"), v.count("num_experts_per_tok")
+    return Moe(v.count("hidden_size"), width, experts, top_k, True, activation(v))
+
+
 def shared_width(v: View, n: int, width: int) -> int:
     """Width of the shared experts: stated on its own, else as wide as a routed one, each."""
     if not n:
@@ -108,16 +114,9 @@ def read_normed_moe(v: View) -> Part:
 
 def read_zero_expert_moe(v: View) -> Part:
     """Experts as the config states them, behind a router that also scores the zero experts."""
-    real = v.count("num_experts")
-    scalars = Moe(
-        v.count("hidden_size"),
-        v.count("moe_intermediate_size"),
-        real,
-        v.count("num_experts_per_tok"),
-        True,
-        activation(v),
-    )
-    return with_zero_experts(moe(scalars), scalars.d, real + v.size("zero_expert_num"), v.flag("router_bias"))
+    scalars = routed_alone(v)
+    choices = scalars.experts + v.size("zero_expert_num")
+    return with_zero_experts(moe(scalars), scalars.d, choices, v.flag("router_bias"))
 
 
 def read_granite_moe(v: View) -> Part:
@@ -144,14 +143,7 @@ def read_experts_beside(v: View) -> Part:
     """
     if not v.flag("enable_moe_block"):
         return nothing()
-    scalars = Moe(
-        v.count("hidden_size"),
-        v.count("moe_intermediate_size"),
-        v.count("num_experts"),
-        v.count("num_experts_per_tok"),
-        True,
-        activation(v),
-    )
+    scalars = routed_alone(v)
     return with_scaled_router(moe(scalars), scalars.d, scalars.experts)
 
 

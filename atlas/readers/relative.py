@@ -5,8 +5,8 @@ from __future__ import annotations
 from atlas.layouts.words import Round
 from atlas.numbers.structure import Part
 from atlas.parts.convolved import Relative, attending_experts, convolution, relative, relative_gated
-from atlas.parts.experts import Moe, moe, with_shared_scores
-from atlas.readers.feeding import activation
+from atlas.parts.experts import moe, with_shared_scores
+from atlas.readers.experts import routed_alone
 from atlas.readers.view import View, said
 
 
@@ -46,32 +46,14 @@ def read_second(v: View) -> Part:
 
 def read_second_network(v: View) -> Part:
     """Experts of the later generations, with what stands before and after them."""
-    scalars = Moe(
-        v.count("hidden_size"),
-        v.count("moe_intermediate_size"),
-        v.count("num_experts"),
-        v.count("num_experts_per_tok"),
-        True,
-        activation(v),
-        correction_bias=True,
-    )
+    scalars = routed_alone(v)._replace(correction_bias=True)
     return attending_experts(moe(scalars), scalars.d, v.count("conv_kernel_size"), int(said(v, Round).number < 2))
 
 
 def read_first_experts(v: View) -> Part:
     """Experts of the first generation, as the config states them."""
-    n, width = v.count("n_shared_experts"), v.count("moe_intermediate_size")
-    scalars = Moe(
-        v.count("hidden_size"),
-        width,
-        v.count("num_experts"),
-        v.count("num_experts_per_tok"),
-        True,
-        activation(v),
-        n * width,
-        n,
-        correction_bias=True,
-    )
+    alone, n = routed_alone(v), v.count("n_shared_experts")
+    scalars = alone._replace(shared=n * alone.d_ff, n_shared=n, correction_bias=True)
     return with_shared_scores(moe(scalars), scalars)
 
 

@@ -57,10 +57,7 @@ class Answers(dict[str, Any]):
         return value
 
     def _stated(self, field: str, keys: tuple[str, ...]) -> Any:
-        """The first of several spellings that holds a value.
-
-        Null only where one is there and all that are there are null.
-        """
+        """The first of several spellings that holds a value; null only where all that are there are null."""
         present = False
         for key in keys:
             value = self.raw.get(key, _ABSENT) if "." not in key else self._nested(key)

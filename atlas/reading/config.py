@@ -83,8 +83,7 @@ class Config:
         """A value that a wrapper may state beside the language model's own config.
 
         The wrapper's word goes first, then the language model's, then the default of the wrapper's class. Where the
-        row says so
-        (`lifts`), a true of the language model counts although the wrapper says false.
+        row says so (`lifts`), a true of the language model counts although the wrapper says false.
         """
         if self.outer is self.raw or field in self.values:
             return self.values[field]
@@ -162,10 +161,7 @@ class Config:
         return value  # pyright: ignore[reportUnknownVariableType]
 
     def unread(self) -> tuple[str, ...]:
-        """Keys nobody asked for, less those reviewed as irrelevant.
-
-        How a new feature is noticed on the day it appears.
-        """
+        """Keys nobody asked for, less those reviewed as irrelevant: a new feature is noticed the day it appears."""
         rest = self.raw.keys() - self.read - self.rules.irrelevant
         own = sorted(self.prefix + k for k in rest if self.raw[k] is not None and not k.endswith(TOKENS))
         return (*own, *self._unread_beside())

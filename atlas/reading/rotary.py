@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import msgspec
+
 from atlas.reading.answers import EXPLICIT
 from atlas.reading.config import Config
 from atlas.reading.values import mapping, unsigned, whole
@@ -37,16 +39,20 @@ def read_rotary(c: Config) -> Rotary:
     return Rotary(theta, kind[:40], factor, stated, _native(c, table, where, kind, stated))
 
 
+ORIGINAL = "original_max_position_embeddings"
 FROM_STATED = ("yarn", "dynamic")
 """Kinds whose reference implementation takes the stated context for the one before scaling, where none is given."""
 
 
 def _native(c: Config, table: Mapping[str, Any], where: str, kind: str, stated: int | None) -> int | None:
     """The context before scaling: stated, else by the rule of the scaling's kind, else not known."""
-    given = table.get("original_max_position_embeddings", c.opt("original_max_position_embeddings"))
+    given, origin, source = c.opt(ORIGINAL), _origin(c, where), f"{where}.{ORIGINAL}"
+    if ORIGINAL in table:
+        given = table[ORIGINAL]
+    elif given is not None:
+        _, _, origin, source = msgspec.structs.astuple(c.noted[ORIGINAL])
     if given is not None:
-        field = f"{where}.original_max_position_embeddings"
-        return c.note("native_context", whole(field, given), EXPLICIT, field)
+        return c.note("native_context", whole(source, given), origin, source)
     if kind not in FROM_STATED:
         return None
     return c.derived("native_context", stated, f"{kind} scales from the stated context")
@@ -72,8 +78,12 @@ def _table(c: Config) -> tuple[Mapping[str, Any], str]:
 def _theta(c: Config, table: Mapping[str, Any], where: str) -> float | None:
     stated = table.get("rope_theta")
     if stated is not None:
-        key = where.removeprefix(c.prefix).partition(".")[0]
-        origin = EXPLICIT if c.raw.get(key) is not None else Origin.CLASS_DEFAULT.value
-        return c.note("rope_theta", unsigned(f"{where}.rope_theta", stated), origin, f"{where}.rope_theta")
+        return c.note("rope_theta", unsigned(f"{where}.rope_theta", stated), _origin(c, where), f"{where}.rope_theta")
     theta = c.number("rope_theta")
     return None if theta is None else unsigned("rope_theta", theta)
+
+
+def _origin(c: Config, where: str) -> str:
+    """Whether RoPE's table is the file's own or the one that the class takes where none is stated."""
+    key = where.removeprefix(c.prefix).partition(".")[0]
+    return EXPLICIT if c.raw.get(key) is not None else Origin.CLASS_DEFAULT.value

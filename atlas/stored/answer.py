@@ -12,9 +12,10 @@ from typing import NamedTuple
 import msgspec
 
 from atlas.checkpoint.packing import Listing
+from atlas.numbers.storage import Storage, StoredRow
 from atlas.stored import measured, plain
 from atlas.stored.form import Unsaid
-from atlas.stored.held import StoredRow, by_dtype, rows, total_bytes
+from atlas.stored.held import by_dtype, rows, total_bytes
 from atlas.stored.rule import stores_tied_once, variants
 from atlas.stored.settings import Settings
 from atlas.stored.subject import Subject
@@ -24,17 +25,6 @@ SILENT = (
     "nothing proves how the weights are stored: the config names no quantization, which is no proof of 16 bits, and "
     "there is no header, index or count of stored types"
 )
-
-
-class Storage(msgspec.Struct, frozen=True):
-    """The answer: rows of table `stored`, bytes of all tensors (null with a reason), and what the number rests on."""
-
-    rows: tuple[StoredRow, ...] = ()
-    bytes: int | None = None
-    evidence: str | None = None
-    reason: str | None = None
-    note: str | None = None
-    against: tuple[StoredRow, ...] = ()  # the rule's rows, where headers differ from them
 
 
 class Files(NamedTuple):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-import msgspec
-
+from atlas.numbers.storage import StoredRow
 from atlas.numbers.structure import Model
 from atlas.stored.form import BITS
 from schemas.vocabulary import Component, Role
@@ -30,18 +29,6 @@ def plain_tied(model: Model, dtype: str) -> tuple[Held, ...]:
     """A tied head that is stored a second time, as it was; nothing where the head is not tied."""
     tables = [t for p in model.ends.parts for t in p.tensors if t.component is Component.UNEMBEDDING and not t.stored]
     return tuple(Held("tied_head", "unquantized", dtype, 1, t.elements) for t in tables if t.role is Role.MATMUL)
-
-
-class StoredRow(msgspec.Struct, frozen=True, gc=False):
-    """A row of table `stored`."""
-
-    group: str
-    scheme: str
-    dtype: str
-    tensors: int
-    elements: int | None
-    bytes: int | None
-    evidence: str
 
 
 def rows(held: Iterable[Held], evidence: str) -> tuple[StoredRow, ...]:

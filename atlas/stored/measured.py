@@ -5,7 +5,8 @@ from __future__ import annotations
 from atlas.checkpoint.header import apart_of
 from atlas.checkpoint.listing import Listing, Stored
 from atlas.checkpoint.packing import unpack
-from atlas.stored.held import Held, StoredRow, rows
+from atlas.numbers.storage import StoredRow
+from atlas.stored.held import Held, rows
 from atlas.stored.settings import Settings
 
 LANGUAGE_MODEL, SCALES, UNQUANTIZED = "language_model", "scales", "unquantized"

@@ -123,10 +123,7 @@ def total_row(
 
 
 def disagreements(repo_id: str, f: Fingerprint, reported: Iterable[tuple[str, int, str]] = ()) -> Iterator[Row]:
-    """Rows of `disagreements`.
-
-    What the name states, and reported (fact, value, source) totals, where they are not ours.
-    """
+    """Rows of `disagreements`: the name's total, and reported (fact, value, source) ones, where they are not ours."""
     stated = [(s, "its name") for s in in_name(repo_id)]
     stated += [
         (as_stated(fact, value), source)

@@ -185,11 +185,12 @@ def _prompt_and_source(f: Fingerprint) -> Iterator[Line]:
 
 def _runtime(f: Fingerprint) -> Iterator[Line]:
     yield title("Runtime shape", "one token, one sequence, bytes at bf16")
+    way = "both ways" if f.attention_mask == "bidirectional" else "back"
     looks = (
         ""
         if f.attention_flops_per_token_4k is None
         else (
-            f"  + looking back {scaled(f.attention_flops_per_token_4k)} at 4K, "
+            f"  + looking {way} {scaled(f.attention_flops_per_token_4k)} at 4K, "
             f"{scaled(f.attention_flops_per_token_128k or 0)} at 128K"
         )
     )

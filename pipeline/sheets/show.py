@@ -29,10 +29,7 @@ from pipeline.units import binary
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """A model of a snapshot.
-
-    Its row's identity, its derivation, and the facts reported of it (fact, value, unit, citation).
-    """
+    """A model of a snapshot: identity, derivation, and the facts reported of it (fact, value, unit, citation)."""
 
     repo_id: str
     snapshot: str
@@ -44,10 +41,7 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 def find(home: Path, snapshot_id: str | None, wanted: str) -> Shown:
-    """The model that a name, full or loose, means.
-
-    Raises `NotFound` with the candidates where it means several or none.
-    """
+    """The model that a name, full or loose, means; raises `NotFound` with the candidates where that is not one."""
     import duckdb
 
     entry, path = shelf.locate(home, snapshot_id)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from atlas.derived import Derived
 from atlas.numbers.fingerprint import Fingerprint
-from atlas.stored.answer import Storage
-from atlas.stored.held import StoredRow, by_dtype
+from atlas.numbers.storage import Storage, StoredRow
+from atlas.stored.held import by_dtype
 from pipeline.sheets.lines import DIM, STRONG, WARN, WIDTH, Line, title, wrapped
 from pipeline.text import shorten, terminal
 from pipeline.units import binary

@@ -36,10 +36,7 @@ def is_checkpoint(path: Path) -> bool:
 
 
 def config_files(folder: Path) -> list[Path]:
-    """The configs of a folder, in file-name order.
-
-    `*.json` beside each other, or `config.json` of the checkpoints in it.
-    """
+    """The configs of a folder, in file-name order: `*.json` side by side, or `config.json` of the checkpoints in it."""
     files = sorted(p for p in folder.glob("*.json") if not p.is_dir())
     return files or sorted(folder.glob("*/config.json"))
 

@@ -1,7 +1,4 @@
-"""What `atlas verify` does.
-
-A checkpoint's headers against its own config, as a report, an object, and rows of `checks`.
-"""
+"""What `atlas verify` does: headers held against their own config, as a report, an object, and rows of `checks`."""
 
 from __future__ import annotations
 
@@ -14,9 +11,10 @@ import msgspec
 from atlas.checkpoint.header import Comparison, compare
 from atlas.interpret import derive, reader
 from atlas.numbers.fingerprint import Fingerprint
+from atlas.numbers.storage import Storage, StoredRow
 from atlas.parse import load
-from atlas.stored.answer import INDEX, Storage
-from atlas.stored.held import StoredRow, by_dtype
+from atlas.stored.answer import INDEX
+from atlas.stored.held import by_dtype
 from atlas.stored.settings import settings_of
 from pipeline.errors import NotFound
 from pipeline.sources.beside import Beside, files_of, settings_in, weighed

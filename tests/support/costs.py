@@ -163,9 +163,21 @@ def attention_differences(record: dict[str, Any], found: Derived) -> list[str]:
     if kind in LOOPED or kind in ATTENTION_OUTSIDE or kind in ENTRIES:
         got, wanted = [[sum(x) for x in zip(*got, strict=True)]], [[sum(x) for x in zip(*wanted, strict=True)]]
     if got == wanted:
-        return []
+        return _columns(found)
     at = next((i for i, (a, b) in enumerate(zip(got, wanted, strict=False)) if a != b), len(wanted))
     return [f"layer {at}: {got[at : at + 1]} {wanted[at : at + 1]}"]
+
+
+def _columns(found: Derived) -> list[str]:
+    """The columns are the sums over the layers that were held, and nothing beside them."""
+    layers, row = in_order(model_of(found)), found.fingerprint
+    sums: dict[str, int] = {}
+    for name, tokens in (("4k", 4_096), ("128k", 131_072)):
+        reads = [r for each in layers for p in each.parts for r in p.reads]
+        sums[f"attention_flops_per_token_{name}"] = sum(r.flops * r.entries_at(tokens) for r in reads)
+        forms = [(r.flops if r.prefill is None else r.prefill, r) for r in reads]
+        sums[f"prefill_attention_flops_{name}"] = sum(flops * r.entries_in_prompt(tokens) for flops, r in forms)
+    return [f"{k} {getattr(row, k):,}, layers {n:,}" for k, n in sums.items() if getattr(row, k) != n]
 
 
 def _wanted(record: dict[str, Any]) -> list[list[int]]:

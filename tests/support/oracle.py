@@ -39,8 +39,7 @@ STORED_TWICE = dict.fromkeys(
 """Bytes of the reference cache that are the same tensor under two names: layers 0 and 1, 512 elements of 2 bytes each.
 
 transformers 5.24, modeling_deepseek_v4.py: attention hands one entry over as key and as value; only the caches of
-layers with a
-compressor keep it once.
+layers with a compressor keep it once.
 """
 
 BOOKED_ELSEWHERE = {
@@ -86,19 +85,14 @@ transformers 5.24, modeling_fsmt.py: FSMTDecoder.output_projection, one of three
 """
 
 MASKED = {"gpt_neo": 12 * 4096 * 2}
-"""Bytes per token that the reference caches behind a mask: 12 of 24 layers look back 256 tokens.
-
-4,096 elements a layer.
+"""Bytes per token that the reference caches behind a mask: 12 of 24 layers look back 256 tokens, 4,096 elements each.
 
 transformers 5.24, modeling_gpt_neo.py: GPTNeoSelfAttention masks local layers to window_size and caches them whole;
-the contract
-counts what a window of W holds, min(T, W).
+the contract counts what a window of W holds, min(T, W).
 """
 
 NOT_SEEN = {"minimax": 16 * 32 * 128 * 128 * 2}
-"""Bytes of state that the reference measure does not see: 16 lightning layers keep 32 squares of 128.
-
-2 bytes an element.
+"""Bytes of state that the reference measure does not see: 16 lightning layers, 32 squares of 128, 2 bytes an element.
 
 transformers 5.24, modeling_minimax.py: MiniMaxCache holds them in a list of its own, `linear_cache`.
 """
@@ -129,9 +123,14 @@ def hold(shared: Path, which: str, record: dict[str, Any]) -> Outcome:
         return Outcome(record["name"], model_type, "refused", (f"{found.refusal_kind}: {found.refusal_reason}",), found)
     if record["status"] != "ok":
         return Outcome(record["name"], model_type, "no reference", (), found)
-    elsewhere = BOOKED_ELSEWHERE.get(record["name"], ("-",))
-    differences = (*(d for d in _weights(found, record) if not d.startswith(elsewhere)), *_cache(found, record))
+    differences = compared(found, record)
     return Outcome(record["name"], model_type, "wrong" if differences else "exact", differences, found)
+
+
+def compared(found: Fingerprint, record: dict[str, Any]) -> tuple[str, ...]:
+    """What a row says otherwise than its record."""
+    elsewhere = BOOKED_ELSEWHERE.get(record["name"], ("-",))
+    return (*(d for d in _weights(found, record) if not d.startswith(elsewhere)), *_cache(found, record))
 
 
 def _weights(found: Fingerprint, record: dict[str, Any]) -> list[str]:
@@ -158,10 +157,7 @@ def _weights(found: Fingerprint, record: dict[str, Any]) -> list[str]:
 
 
 def _with_corrections(got: int, wanted: int, buffers: int) -> int:
-    """Correction biases are buffers in the reference and weights in the contract.
-
-    Allowed where the record has such buffers.
-    """
+    """Correction biases: buffers in the reference, weights in the contract, where the record has buffers."""
     return got if 0 <= got - wanted <= buffers else wanted
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 from places import SHARED
 
-from atlas.stored.held import StoredRow, by_dtype
+from atlas.numbers.storage import StoredRow
+from atlas.stored.held import by_dtype
 
 CASES = SHARED / "stored" / "cases"
 ABSENT = f"{CASES} is not there: cases are held where the shared folder is"

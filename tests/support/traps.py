@@ -1,7 +1,4 @@
-"""Public bug reports reduced to a config fragment.
-
-And what the atlas must say of each (see the shared traps.README).
-"""
+"""Public bug reports reduced to config fragments, and what the atlas must say of each (see the shared README)."""
 
 from __future__ import annotations
 

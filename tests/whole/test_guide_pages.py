@@ -12,6 +12,8 @@ from markdown_it import MarkdownIt
 
 from pipeline.guide import page, queries, render
 
+pytestmark = pytest.mark.slow
+
 MODULES = (
     "00-orientation",
     "01-dense-baseline",

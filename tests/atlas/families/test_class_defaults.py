@@ -1,74 +1,22 @@
-"""Every class default of every row, held against the configuration class of the library where it can be imported.
+"""Every class default of every row, held against what the library's configuration classes answered.
 
-The library is a reference, not a dependency: the comparison runs in a second Python that has it (named by
-`ATLAS_REFERENCE_PYTHON`), or in this one, and is skipped, saying so, where neither has it.
+The answers are committed with the library's version (`make class-defaults` asks again); where the library can be
+imported the file is held against it too.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
-import subprocess
-import sys
-from functools import cache
 from typing import Any
 
 import pytest
+from class_defaults import Answers, asked_of_the_library, committed, questions
 
-from atlas.families import available, family, known
+from atlas.families import family
 
-ASK = """
-import inspect, json, re, sys, warnings
-warnings.filterwarnings("ignore")
-from transformers import CONFIG_MAPPING, PretrainedConfig
-
-ABSENT = "<absent>"
-
-
-def plain(value):
-    if isinstance(value, PretrainedConfig):
-        return {k: plain(v) for k, v in value.to_dict().items()}
-    if isinstance(value, dict):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
-
-
-def old_keys(cls):
-    own = [c for c in cls.__mro__ if "__post_init__" in c.__dict__ and c is not PretrainedConfig]
-    sources = [inspect.getsource(c.__dict__["__post_init__"]) for c in own]
-    found = {}
-    taken = r'kwargs\\.(?:pop|get)\\(\\s*"(\\w+)"(?:,\\s*([^()]+?))?\\s*\\)'
-    for key, default in re.findall(taken, "\\n".join(sources)):
-        try:
-            found[key] = eval(default or "None")
-        except Exception:
-            found[key] = None
-    return found
-
-
-def answer(cls, made, key):
-    first, _, rest = key.partition(".")
-    value = getattr(made, first, ABSENT)
-    for step in rest.split(".") if rest else ():
-        value = value.get(step, ABSENT) if isinstance(value, dict) else getattr(value, step, ABSENT)
-    return plain(value)
-
-
-questions, answers = json.load(sys.stdin), {}
-for model_type, keys in questions.items():
-    if model_type in CONFIG_MAPPING:
-        cls = CONFIG_MAPPING[model_type]
-        made, older = cls(), old_keys(cls)
-        made.allow_global_per_layer_attribute_access = True
-        signature = {k: plain(f.default) for k, f in cls.__dataclass_fields__.items()}
-        answers[model_type] = {
-            k: [answer(cls, made, k), signature.get(k, ABSENT), plain(older.get(k, ABSENT))] for k in keys
-        }
-json.dump(answers, sys.stdout)
-"""
+SAID = committed()
+ANSWERED: dict[str, Answers] = SAID["answers"]
 
 RUNTIME = {"is_decoder", "add_cross_attention", "tie_word_embeddings"}
 """Fields that classes took from the library's base class, false there; text models leave the tie to a wrapper."""
@@ -109,63 +57,64 @@ ELSEWHERE = {
 """Defaults that no key of the configuration class holds, by the reason."""
 
 
-def reference() -> str:
-    """A Python that can import the library; skips where there is none."""
-    other = os.environ.get("ATLAS_REFERENCE_PYTHON")
-    if other:
-        return other
-    if importlib.util.find_spec("transformers") is None:
-        pytest.skip("transformers is neither here nor behind ATLAS_REFERENCE_PYTHON")
-    return sys.executable
-
-
-def asked(model_type: str) -> list[str]:
-    """The keys that the defaults of a row stand for."""
-    rules = family(model_type)
-    return sorted({k for f in rules.defaults for k in rules.keys.get(f, (f,))} | {"rope_parameters"})
-
-
-@cache
-def answered() -> dict[str, dict[str, list[Any]]]:
-    """For each row and key what the class holds: made bare, in its signature, and where an old key is absent."""
-    questions = {m: asked(m) for m in sorted(available()) if known(m) and family(m).text is None}
-    done = subprocess.run(
-        [reference(), "-c", ASK], input=json.dumps(questions), capture_output=True, text=True, check=True
-    )
-    return json.loads(done.stdout)
-
-
-def values(answers: dict[str, list[Any]], field: str, keys: tuple[str, ...]) -> list[Any]:
+def values(answers: Answers, field: str, keys: tuple[str, ...]) -> list[Any]:
     """Every value that the class holds under one of the keys; of RoPE's, those of its table too."""
-    found = [x for k in keys for x in answers[k] if x != "<absent>" and "MISSING" not in str(x)]
-    table = answers["rope_parameters"][0]
+    found = [x for k in keys for x in answers.get(k, [])]
+    (table,) = answers.get("rope_parameters", [None])
     if field in ("rope_theta", "partial_rotary_factor") and isinstance(table, dict):
         found += [t.get(field) for t in (table, *table.values()) if isinstance(t, dict)]
     return found
 
 
 def holds(value: Any, found: list[Any]) -> bool:
-    """The row's value is one of those found; of a table, the row may keep what it reads."""
-    if not isinstance(value, dict):
-        return value in found
-    return any(isinstance(f, dict) and all(f.get(k) == v for k, v in value.items()) for f in found)
+    """The row's value is one of those found, a truth value no number; of a table, the row may keep what it reads."""
+    if isinstance(value, dict):
+        return any(isinstance(f, dict) and all(f.get(k) == v for k, v in value.items()) for f in found)
+    return any(value == f and isinstance(value, bool) == isinstance(f, bool) for f in found)
+
+
+def found_for(model_type: str, field: str) -> list[Any]:
+    """What the class of a row holds for a field."""
+    return values(ANSWERED[model_type], field, family(model_type).keys.get(field, (field,)))
+
+
+def test_the_file_answers_what_rows_ask() -> None:
+    """Every row of a language model was asked about, each of its defaults; a row without a class is named as such."""
+    asked = questions()
+    assert SAID["transformers"].startswith("5.24."), "the rows cite 5.24"
+    unanswered = sorted(asked.keys() - ANSWERED.keys() - set(SAID["no_class"]))
+    assert unanswered == [], "rows that were never asked about: run `make class-defaults` where the library is"
+    assert sorted({*ANSWERED, *SAID["no_class"]} - asked.keys()) == [], "answers of rows that are gone"
 
 
 def test_every_class_default_is_that_of_the_configuration_class() -> None:
     """What a row takes for an absent key is what the library's class takes, or the exception is named above."""
     wrong = [
-        f"{m}: {field} = {value}, the class has {found}"
-        for m, answers in answered().items()
+        f"{m}: {field} = {value}, the class has {found_for(m, field)}"
+        for m in ANSWERED
         for field, value in family(m).defaults.items()
-        if field not in RUNTIME and (m, field) not in ELSEWHERE
-        for found in [values(answers, field, family(m).keys.get(field, (field,)))]
-        if not holds(value, found)
+        if field not in RUNTIME and (m, field) not in ELSEWHERE and not holds(value, found_for(m, field))
     ]
-    assert not wrong, "\n".join(wrong)
+    assert not wrong, "\n".join(["(new keys: `make class-defaults` where the library is)", *wrong])
 
 
 def test_the_named_exceptions_are_needed() -> None:
     """An exception that the class agrees with by now is taken out of the list."""
-    kept = {(m, f) for m, a in answered().items() for f, v in family(m).defaults.items()
-            if (m, f) in ELSEWHERE and not holds(v, values(a, f, family(m).keys.get(f, (f,))))}  # fmt: skip
-    assert kept == {e for e in ELSEWHERE if e[0] in answered()}
+    kept = {(m, f) for m in ANSWERED for f, v in family(m).defaults.items()
+            if (m, f) in ELSEWHERE and not holds(v, found_for(m, f))}  # fmt: skip
+    assert kept == {e for e in ELSEWHERE if e[0] in ANSWERED}
+
+
+def test_a_wrong_default_is_named() -> None:
+    """Llama's class takes 32 layers and silu; 33, relu and a truth value for a number are none of its answers."""
+    assert holds(32, found_for("llama", "num_hidden_layers"))
+    assert not holds(33, found_for("llama", "num_hidden_layers"))
+    assert not holds("relu", found_for("llama", "hidden_act"))
+    assert not holds(True, [1])
+
+
+def test_the_file_is_what_the_library_answers() -> None:
+    """Asked again, the library gives the committed answers."""
+    if not os.environ.get("ATLAS_REFERENCE_PYTHON") and importlib.util.find_spec("transformers") is None:
+        pytest.skip("transformers is neither here nor behind ATLAS_REFERENCE_PYTHON; the committed answers are held")
+    assert asked_of_the_library() == {k: SAID[k] for k in ("transformers", "answers")}

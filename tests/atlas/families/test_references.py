@@ -26,7 +26,8 @@ PAPERS: dict[str, str] = tomllib.loads((FIXTURES / "papers.toml").read_text("utf
 WIDTHS: dict[str, dict[str, Any]] = json.loads((FIXTURES / "widths.json").read_text("utf-8"))
 """Keys that shape a tensor, of published models that neither the catalogue nor the shared files have.
 
-The sources of the totals are named in the rows; a wrong width could not give them to the weight.
+The sources of the totals are named in the rows; a wrong width could not give them to the weight. "class default of" a
+wrapper is what its class of transformers 5.24 writes for its language model.
 """
 
 
@@ -79,14 +80,19 @@ def configs(model_type: str, repo: str, shared: Path | None) -> list[Any]:
     if repo == "class default":
         files = [] if shared is None else [shared / "hub" / "defaults" / f"{model_type}.json"]
         found: list[Any] = [f.read_bytes() for f in files if f.exists()]
+        found += [WIDTHS[name]] if (name := f"class default of {model_type}") in WIDTHS else []
         wraps = family(model_type).text
         bare: Any = {"model_type": model_type} | ({wraps.key: {}} if wraps else {})
         # An empty text config is not the class default of a wrapper whose class fills it in: the shared files are.
         return found if wraps and (found or shared is None) else [*found, bare]
     found = [e.raw for e in catalogue.load() if e.repo == repo]
     found += [WIDTHS[repo]] if repo in WIDTHS else []
-    file = None if shared is None else shared / "hub" / "configs" / f"{repo.replace('/', '--')}.json"
-    return [*found, file.read_bytes()] if file is not None and file.exists() else found
+    if shared is None:
+        return found
+    # A shortened file speaks where no whole one does.
+    files = [shared / "hub" / folder / f"{repo.replace('/', '--')}.json" for folder in ("configs", "trimmed")]
+    whole, trimmed = ([f.read_bytes()] if f.exists() else [] for f in files)
+    return found + whole or trimmed
 
 
 UNSTATED = {"olmo_hybrid"}
@@ -97,7 +103,8 @@ UNSTATED = {"olmo_hybrid"}
 def test_what_a_row_expects_is_derived(model_type: str, expect: dict[str, Any], request: pytest.FixtureRequest) -> None:
     """Every config at hand of the repository, or of the class as the library builds it, gives the total of the row."""
     has_shared = SHARED.is_dir()
-    at_hand = configs(model_type, expect["repo"], request.getfixturevalue("shared") if has_shared else None)
+    through = expect.get("through", model_type)
+    at_hand = configs(through, expect["repo"], request.getfixturevalue("shared") if has_shared else None)
     found = [derive(c).fingerprint for c in at_hand]
     totals = [f.params_total for f in found if model_type not in UNSTATED or f.verdict != "refused"]
     assert set(totals) <= {expect["params_total"]}

@@ -133,6 +133,7 @@ def test_a_window_that_is_never_reached_is_no_bound(context: int | None, grows: 
     config = {"model_type": "mistral", "architectures": ["MistralForCausalLM"], "num_hidden_layers": 2}
     found = row(**config, sliding_window=4096, num_key_value_heads=8, max_position_embeddings=context)
     assert found.growth_bytes_per_token == grows
+    assert (found.source_flops_per_token, found.cross_attention_flops_per_source_token) == (None, None)
     assert found.growth_bytes_per_token_first == 2 * 2 * 8 * 128 * 2
 
 
@@ -185,3 +186,55 @@ def test_a_pooled_indexer_scores_one_key_per_pool(shared: Path) -> None:
     for read in pooled:
         assert read.entries_at(4096) == 4096 // 16
         assert read.elements == 16 * (2 * 128 + 1)
+
+
+def test_a_decoder_of_future_tokens_runs_a_stream_for_each() -> None:
+    """ProphetNet, width 32, 3 layers, 2 future tokens: 3 streams in every layer, 2 through the head.
+
+    Per stream and layer q, k, v, o (4,096), relative positions (8 buckets x 4 heads x 32), q and o of the source
+    (2,048) and 2 x 32 x 48; the library's own step agrees (FlopCounterMode, transformers 5.24: 228,608 a token of 8
+    beside 6 of a source, of which 9,216 make keys and values and 22,272 are reads).
+    """
+    config = {"model_type": "prophetnet", "architectures": ["ProphetNetForConditionalGeneration"], "ngram": 2}
+    widths = {"hidden_size": 32, "num_encoder_layers": 2, "num_decoder_layers": 3, "vocab_size": 100, "num_buckets": 8}
+    more = {"num_encoder_attention_heads": 4, "num_decoder_attention_heads": 4, "decoder_ffn_dim": 48}
+    found = row(**config, **widths, **more, encoder_ffn_dim=64, max_position_embeddings=128)
+    assert found.params_active_compute == 3 * 3 * (4096 + 1024 + 2048 + 3072) + 2 * 100 * 32
+    assert found.flops_per_token == 228_608 - 9_216 - 22_272
+    assert found.attention_flops_per_token_4k == 3 * 3 * 4 * 32 * 4096
+    assert found.cross_attention_flops_per_source_token == 3 * 3 * 4 * 32
+
+
+def test_permutation_attention_scores_positions_before_and_behind() -> None:
+    """XLNet: T scores of content, 2T of positions, T values, 2 x 32 each, in 2 layers; their matrix runs twice a token.
+
+    FlopCounterMode over transformers 5.24 with these widths: 49,152 a token at 16 tokens, 73,728 at 64.
+    """
+    config = {"model_type": "xlnet", "architectures": ["XLNetModel"], "vocab_size": 100, "d_model": 32, "n_layer": 2}
+    found = row(**config, n_head=4, d_inner=64)
+    per_entry = 2 * (1 + 2 + 1) * 2 * 32
+    assert found.attention_flops_per_token_4k == per_entry * 4096
+    assert (
+        found.flops_per_token
+        == 2 * 2 * (6 * 32 * 32 + 2 * 32 * 64)
+        == 49_152 - 16 * per_entry
+        == 73_728 - 64 * per_entry
+    )
+    assert found.attention_mask == "bidirectional"
+
+
+def test_a_pair_under_a_wrapper_has_its_source_in_every_step() -> None:
+    """A BERT decoder over an image encoder looks at it in every step: q and o (2 d^2) beside 4 d^2 and 8 d^2.
+
+    The same decoder by itself passes cross-attention by. Keys and values are made once per token of the source.
+    """
+    decoder = {"model_type": "bert", "is_decoder": True, "add_cross_attention": True, "hidden_size": 32}
+    decoder |= {"num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128, "vocab_size": 100}
+    head = 32 * 32 + 100 * 32  # a square transform, then the tied table
+    pair = row(
+        model_type="vision-encoder-decoder", architectures=["VisionEncoderDecoderModel"], decoder=decoder, encoder={}
+    )
+    alone = row(**decoder, architectures=["BertLMHeadModel"])
+    assert pair.params_active_compute == 2 * 14 * 32 * 32 + head
+    assert alone.params_active_compute == 2 * 12 * 32 * 32 + head
+    assert pair.source_flops_per_token == alone.source_flops_per_token == 2 * 2 * 2 * 32 * 32

@@ -18,6 +18,8 @@ from pipeline.guide import page, prose, render
 from pipeline.guide.bind import Cell
 from pipeline.guide.blocks import Links
 
+pytestmark = pytest.mark.slow
+
 LLAMA = {
     "model_type": "llama",
     "hidden_size": 64,

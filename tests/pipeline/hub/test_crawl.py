@@ -20,6 +20,8 @@ from pipeline.hub.listing import Selection
 from pipeline.hub.records import Progress
 from schemas.vocabulary import Outcome
 
+pytestmark = pytest.mark.slow
+
 MONDAY, TUESDAY, NEXT_WEEK = date(2026, 3, 2), date(2026, 3, 3), date(2026, 3, 10)
 TOKEN = "hf_reader"
 
