@@ -7,6 +7,7 @@ import msgspec
 from atlas.numbers.fingerprint import Evidence, Fingerprint
 from atlas.numbers.storage import Storage
 from atlas.numbers.structure import Model
+from atlas.parts.towers import Tower
 
 
 class Derived(msgspec.Struct, frozen=True, eq=False):
@@ -17,4 +18,5 @@ class Derived(msgspec.Struct, frozen=True, eq=False):
     evidence: tuple[Evidence, ...] = ()
     unread: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
+    towers: tuple[Tower, ...] = ()
     stored: Storage = Storage()

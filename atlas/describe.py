@@ -14,13 +14,14 @@ from atlas.numbers.measure import component, growth_bytes_per_token, model_ledge
 from atlas.numbers.structure import Model
 from atlas.parse import Raw
 from atlas.readers import drafting
+from atlas.readers.towers import Towers, read_towers
 from atlas.reading.config import Config
 from atlas.reading.rotary import Rotary, read_rotary
 from atlas.reading.values import mapping
 from atlas.stored.answer import storage
 from atlas.stored.settings import IN_CONFIG, settings_of
 from atlas.stored.subject import Subject
-from schemas.vocabulary import Check, Component, Verdict
+from schemas.vocabulary import Check, Component, Origin, Verdict
 
 
 def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | None) -> Derived:
@@ -29,7 +30,11 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
     dtype, quant = _storage(c)
     drafts = component(model_ledger(model), Component.MTP) if drafting.known(c) else None
     has_towers = bool(c.rules.outer.get("has_towers")) or bool(c.opt("has_towers"))
-    stored = storage(Subject(model, c.rules, data, has_towers=has_towers, drafts=drafts), settings_of(data))
+    towers = read_towers(c, data) if has_towers else Towers()
+    if has_towers:
+        c.note("params_towers", towers.elements, Origin.DERIVED.value, towers.reason or towers.words)
+    subject = Subject(model, c.rules, data, None if towers.reason else towers.towers, drafts)
+    stored = storage(subject, settings_of(data))
     row = msgspec.structs.replace(
         bare,
         repo_id=name,
@@ -41,15 +46,17 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
         dtype=dtype,
         quant_method=quant,
         has_towers=has_towers,
+        params_towers=towers.elements,
+        params_buffers=component(model_ledger(model), Component.BUFFERS) + towers.buffers,
         n_mtp_layers=drafting.stated(c),
         params_mtp=drafts,
-        params_checkpoint=_in_files(bare, drafts, has_towers=has_towers),
+        params_checkpoint=_in_files(bare, drafts, towers),
         weight_bytes_checkpoint=stored.bytes,
         **_context(rotary, bare),
         growth_bytes_per_token=_growth(model, rotary.max_context),
     )
     features = (*design_features(model), *_own_features(row))
-    return Derived(row, model, c.evidence(), c.unread(), features, stored)
+    return Derived(row, model, c.evidence(), c.unread(), features, towers.towers, stored)
 
 
 @lru_cache(maxsize=16384)
@@ -83,10 +90,9 @@ def _first(c: Config, keys: tuple[str, ...]) -> Any:
     return None
 
 
-def _in_files(bare: Fingerprint, drafts: int | None, *, has_towers: bool) -> int | None:
+def _in_files(bare: Fingerprint, drafts: int | None, towers: Towers) -> int | None:
     """Weights of the files as far as the config says what is in them; None where a part is not known."""
-    towers = bare.params_towers if has_towers else 0
-    parts = (bare.params_total, drafts, towers, bare.params_buffers)
+    parts = (bare.params_total, drafts, towers.elements, bare.params_buffers, towers.buffers)
     return None if None in parts else sum(n for n in parts if n is not None)
 
 

@@ -59,7 +59,8 @@ def flag(name: str, meaning: str) -> Field:
 
 
 def _params(component: Component, meaning: str) -> Field:
-    return count(f"params_{component}", f"Stored weights of: {meaning}.", "weights")
+    home: Home = "configs" if component in OF_CONFIGS else "designs"
+    return count(f"params_{component}", f"Stored weights of: {meaning}.", "weights", home=home)
 
 
 def _share(component: Component) -> Field:
@@ -83,6 +84,9 @@ COMPONENT_MEANINGS: dict[Component, str] = {
     Component.TOWERS: "vision and audio towers and their projectors; apart, not in params_total",
     Component.BUFFERS: "persistent buffers that are not weights; apart, not in params_total",
 }
+
+OF_CONFIGS = (Component.TOWERS, Component.BUFFERS)
+"""Components that configs of one design may have differently: towers, with their buffers, are no part of a design."""
 
 SUMMED = tuple(c for c in Component if c not in (Component.MTP, Component.TOWERS, Component.BUFFERS))
 """Components that add up to params_total."""

@@ -13,8 +13,6 @@ from atlas.stored.settings import Settings
 from atlas.stored.units import ROUTER, TABLE, Unit
 
 _LINEAR = "Linear"
-_ATTENTION_OUTPUT = "head.attention.out_proj"
-"""The output projection of torch's own multi-head attention is a subclass of the linear layer."""
 
 
 class _Group(NamedTuple):
@@ -38,14 +36,14 @@ def scheme(s: Settings, c: Context) -> Scheme:
     def form(u: Unit) -> Form | None:
         if u.kind == TABLE or left(u.module) or (u.kind == ROUTER and (u.own_class or c.fuses)):
             return None
-        if u.module.endswith(_ATTENTION_OUTPUT) and towers_left:
+        if u.own_class and towers_left:
             return None
         group = next((g for g in groups if g.named(u.module)), None) or next((g for g in groups if g.every), None)
         return None if group is None else _form(u, group, c.dtype, shape)
 
     targets = tuple(g.named for g in groups if not g.every)
     added = caches(c, c.dtype, (1,)) if s.get("kv_cache_scheme") else ()
-    return Scheme(form, kept.bias_alone(c), added, targets, splits_experts=True)
+    return Scheme(form, kept.bias_alone(c), added, targets, splits_experts=True, takes_subclasses=True)
 
 
 def _is_of_tower(name: str) -> bool:

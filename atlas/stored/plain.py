@@ -19,9 +19,9 @@ _WIDTHS = ("BF16", "F32", "F64")
 def possible(of: Subject) -> Iterator[tuple[Held, ...]]:
     """Every sum of a checkpoint that is stored as it was trained, the likeliest first. Raises `Unsaid`."""
     dtype = stated_dtype(of.config) or "BF16"
-    found = units(of.model, of.family, drafts=True)
-    if of.has_towers and not any(u.where == "towers" for u in found):
+    if of.towers is None:
         raise Unsaid("the towers are not described, and their weights are in the files")
+    found = units(of.model, of.family, of.towers, drafts=True)
     own, drafts = [u for u in found if u.where != "drafts"], [u for u in found if u.where == "drafts"]
     extra = {"tied_head": _tied(of.model), "buffers": _rotary(of.model)}
     types = (dtype, *(t for t in _WIDTHS if BITS[t] != BITS[dtype]))

@@ -11,7 +11,7 @@ from atlas.stored.held import Held, plain_tied
 from atlas.stored.scheme import Reader, Scheme
 from atlas.stored.settings import Settings
 from atlas.stored.subject import Subject, context
-from atlas.stored.units import EXPERT, Unit, units
+from atlas.stored.units import EXPERT, LINEAR, Unit, units
 
 METHODS: dict[str, Reader] = {
     "fp8": fp8.scheme,
@@ -54,9 +54,9 @@ def by_rule(of: Subject, s: Settings) -> tuple[Held, ...]:
     if reader is None:
         raise Unsaid(f"the quantization {s.method!r} is not described")
     c = context(of, s.method)
-    found = units(of.model, of.family, drafts=drafts_stored(of, s), named=named(s))
-    if of.has_towers and not any(u.where == "towers" for u in found):
+    if of.towers is None:
         raise Unsaid(f"the towers of {of.family.model_type} are not described, and their weights are in the files")
+    found = units(of.model, of.family, of.towers, drafts=drafts_stored(of, s), named=named(s))
     covered(found, s)
     made = reader(s, c)
     for target in made.targets:
@@ -88,12 +88,16 @@ def _names_drafts(s: Settings, n: int) -> bool:
 def _stored(made: Scheme, found: tuple[Unit, ...]) -> Iterator[Held]:
     for whole in found:
         for u in _written(whole) if made.splits_experts else (whole,):
-            form = made.form(u) if u.is_module else None
+            form = made.form(u) if u.is_module and (made.takes_subclasses or not _is_subclass(u)) else None
             if form is None:
                 yield _plain(u, made)
             else:
                 yield from _of_form(u, form, stacked=u.stacked or (made.stacks_experts and u.kind == EXPERT))
     yield from (Held("scales", "cache", p.dtype, 1, p.elements) for p in made.added)
+
+
+def _is_subclass(u: Unit) -> bool:
+    return u.own_class and u.kind == LINEAR
 
 
 def _written(u: Unit) -> Iterator[Unit]:

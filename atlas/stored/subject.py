@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from atlas.families.rules import Family
 from atlas.numbers.shape import shape_of
 from atlas.numbers.structure import Model
+from atlas.parts.towers import Tower
 from atlas.stored.form import DTYPES, Unsaid
 from atlas.stored.scheme import Context
 from atlas.stored.settings import INNER
@@ -18,12 +19,12 @@ _BY_FORMAT = ("fp8", "mxfp4")
 
 
 class Subject(NamedTuple):
-    """A derived model: its structure, its family, its config; `drafts` is None where drafting layers are not known."""
+    """A derived model: its structure, its family, its config; `towers` and `drafts` are None where not known."""
 
     model: Model
     family: Family
     config: Mapping[str, Any]
-    has_towers: bool = False
+    towers: tuple[Tower, ...] | None = ()
     drafts: int | None = 0
 
 
@@ -37,7 +38,7 @@ def context(of: Subject, method: str | None = None) -> Context:
         version=_version(of.config.get("transformers_version")),
         attention_layers=sum(n for _, n in mixers),
         has_experts=any(t.stored > 1 for each in of.model.counted() for p in each.parts for t in p.tensors),
-        has_towers=of.has_towers,
+        has_towers=of.towers != (),
         heads=latent and latent.n_q_heads,
         value_dim=latent and latent.v_head_dim,
     )

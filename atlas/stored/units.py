@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 from atlas.checkpoint.expected import spelled
 from atlas.checkpoint.naming import Namer, Spelling, is_present, namer
+from atlas.checkpoint.towers import expected
 from atlas.families.rules import Family
 from atlas.numbers.structure import Layer, Model, Tensor
+from atlas.parts.towers import Tower
 from atlas.stored.form import Shape
 from schemas.vocabulary import Component, Role
 
@@ -65,13 +67,16 @@ class Unit(NamedTuple):
 _WHERE = {Component.MTP: "drafts", Component.TOWERS: "towers", Component.BUFFERS: "buffers"}
 
 
-def units(model: Model, family: Family, *, drafts: bool, named: Collection[str] = ()) -> tuple[Unit, ...]:
+def units(
+    model: Model, family: Family, towers: Iterable[Tower] = (), *, drafts: bool, named: Collection[str] = ()
+) -> tuple[Unit, ...]:
     """Everything a checkpoint of this model stores, tied weights once, drafting layers where they are in the files.
 
     `named` are modules that its settings name: of several spellings a family has, those are taken.
     """
-    names = namer(family, model, [f"{n}.weight" for n in named])
-    found = [*_of_model(model, names)]
+    listed = [f"{n}.weight" for n in named]
+    names = namer(family, model, listed)
+    found = [*_of_model(model, names), *_of_towers(towers, listed)]
     if drafts:
         found += _of_drafts(model, names, apart=any(n.startswith(_DRAFTS) for n in named))
     return tuple(_with_own_routers(found))
@@ -113,6 +118,14 @@ def _kind(name: str, tensor: Tensor) -> str:
     return LINEAR if name.endswith(".weight") else REST
 
 
+def _of_towers(towers: Iterable[Tower], listed: Collection[str]) -> Iterator[Unit]:
+    """The tensors of towers; the output of torch's own attention is a class that most tools pass by."""
+    for group in expected(towers, frozenset(listed)):
+        for u in units_of(Spelling(group.names), group.members):
+            yield u._replace(own_class=True) if u.module.endswith(ATTENTION_OUTPUT) else u
+
+
+ATTENTION_OUTPUT = "head.attention.out_proj"
 _DRAFTS = "mtp."
 _AROUND = {
     "eh_proj.weight": "mtp.fc.weight",

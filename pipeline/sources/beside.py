@@ -99,7 +99,8 @@ def _subject(derived: Derived, data: Mapping[str, Any]) -> Subject | None:
     row, model = derived.fingerprint, derived.model
     if model is None:
         return None
-    return Subject(model, reader(dict(data)).rules, data, has_towers=bool(row.has_towers), drafts=row.params_mtp)
+    towers = None if row.has_towers and row.params_towers is None else derived.towers
+    return Subject(model, reader(dict(data)).rules, data, towers, row.params_mtp)
 
 
 def weighed(derived: Derived, raw: bytes | Mapping[str, Any], beside: Beside) -> Derived:

@@ -89,6 +89,7 @@ def verified(
         headers.listing,
         quantization=found.raw if found else None,
         n_mtp=derived.fingerprint.n_mtp_layers,
+        towers=derived.towers,
     )
     note = RENAMED if _only_names(held) else UNREAD if held.check is Check.UNCHECKED and held.unknown else None
     made = msgspec.structs.replace(known, comparison=held, note=note)

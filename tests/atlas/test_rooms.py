@@ -24,7 +24,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "atlas.derived": ("atlas.numbers",),
     "atlas.checkpoint": (*GROUND, "atlas.numbers", "atlas.families", "atlas.derived"),
     "atlas.assemble": (*BELOW_READERS, "atlas.readers"),
-    "atlas.stored": (*GROUND, "atlas.numbers", "atlas.families", "atlas.checkpoint"),
+    "atlas.stored": (*GROUND, "atlas.numbers", "atlas.families", "atlas.parts", "atlas.checkpoint"),
     "atlas.describe": (*BELOW_READERS, "atlas.readers", "atlas.derived", "atlas.stored"),
     "atlas.assume": (*BELOW_READERS, "atlas.readers", "atlas.derived"),
     "atlas.interpret": (
