@@ -7,7 +7,7 @@ import msgspec
 from atlas.numbers.fingerprint import Evidence, Fingerprint
 from atlas.numbers.storage import Storage
 from atlas.numbers.structure import Model
-from atlas.parts.towers import Tower
+from atlas.numbers.towers import Tower
 
 
 class Derived(msgspec.Struct, frozen=True, eq=False):

@@ -19,7 +19,7 @@ from atlas.checkpoint.packing import Listing, Shape, Stored, Unpacked, unpack
 from atlas.checkpoint.towers import expected as tower_groups
 from atlas.families import Family
 from atlas.numbers.structure import Model, Tensor
-from atlas.parts.towers import Tower
+from atlas.numbers.towers import Tower
 from schemas.vocabulary import APART, Check, Component
 
 _TOWERS = re.compile(

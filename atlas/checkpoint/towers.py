@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from atlas.checkpoint.expected import Group
 from atlas.numbers.structure import Tensor
-from atlas.parts.towers import Tower
+from atlas.numbers.towers import Tower
 
 
 def stored(tower: Tower) -> Iterator[Tensor]:

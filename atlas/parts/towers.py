@@ -1,46 +1,13 @@
-"""Encoders, projectors and mergers beside a language model: their weights, and nothing that a token of text costs.
-
-A tower is runs of layers like the model's own (stack "tower"), of tensors whose names are relative to where the tower
-stands in a checkpoint, with `{i}` for the index of a layer. It is in no figure of the language model.
-"""
+"""Builders of towers: modules of given shapes, laid into layers; nothing in them costs a token of text anything."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
 from atlas.numbers.structure import Layer, Run, Tensor, layer, part
+from atlas.numbers.towers import STACK
 from schemas.vocabulary import Component, Role
-
-STACK = "tower"
-
-
-class Tower(NamedTuple):
-    """One tower: what it is for, the row it was built by, the prefixes that checkpoints give it, its layers."""
-
-    name: str
-    rules: str
-    at: tuple[str, ...]
-    runs: tuple[Run, ...]
-
-    @property
-    def elements(self) -> int:
-        """Weights in it."""
-        return self._of(Component.TOWERS)
-
-    @property
-    def buffers(self) -> int:
-        """Elements of its persistent buffers, which are no weights."""
-        return self._of(Component.BUFFERS)
-
-    def tensors(self) -> Iterator[tuple[int, Tensor]]:
-        """Every tensor of its layers with how many layers have it."""
-        for r in self.runs:
-            yield from ((r.repeats, t) for each in r.layers for p in each.parts for t in p.tensors)
-
-    def _of(self, component: Component) -> int:
-        return sum(n * t.stored * t.elements for n, t in self.tensors() if t.component is component)
 
 
 class Weights(NamedTuple):

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple, cast
 
 from atlas.families.towers import Held, Module, Stack, TowerRow, available, reviewed, tower_row
 from atlas.numbers.structure import Run
+from atlas.numbers.towers import Tower
 from atlas.parse import Raw
-from atlas.parts.towers import Tower, Weights, run
+from atlas.parts.towers import Weights, run
 from atlas.reading.arithmetic import evaluate, size
 from atlas.reading.config import Config
 from atlas.refusal import Refused, contradiction, not_derivable, shown

@@ -21,8 +21,8 @@ from typing import Any
 
 import msgspec
 
-from atlas.checkpoint.naming import spread
-from atlas.families import IRRELEVANT
+from atlas.families.braces import spread
+from atlas.families.loader import IRRELEVANT
 
 _SPEC = re.compile(
     r"(?:(?P<copies>[^:]+?) x )?(?P<kind>affine|weight|table|tensor|buffer)(?:\((?P<bias>[^:]+)\))?: (?P<shape>.+)"
