@@ -19,9 +19,9 @@ _OF_LAYERS = "layers."
 
 
 def named(s: Settings) -> frozenset[str]:
-    """The modules that settings name, patterns aside."""
+    """The modules that settings name: of a pattern what stands before its star."""
     names = (n for key in _LISTS for n in _names(s.get(key)))
-    return frozenset(n for n in names if not n.startswith("re:") and "*" not in n)
+    return frozenset(n.partition("*")[0] for n in names if not n.startswith(("re:", "*")))
 
 
 def covered(found: Iterable[Unit], s: Settings) -> None:

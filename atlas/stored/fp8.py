@@ -37,7 +37,7 @@ def scheme(s: Settings, c: Context) -> Scheme:
             return None
         return _own(u, block, c) if own else _block_form(u, block)
 
-    return Scheme(form, kept.router_and_bias(c) if own else kept.bias_alone(c))
+    return Scheme(form, kept.router_and_bias(c) if own else kept.of_publisher(c))
 
 
 def of_transformers(s: Settings) -> bool:

@@ -40,6 +40,15 @@ def bias_alone(c: Context) -> Callable[[Unit], str]:
     return _kept(c, router=False, bias=True)
 
 
+def of_publisher(c: Context) -> Callable[[Unit], str]:
+    """As publishers save: the correction bias in F32; of Qwen3.5 also the decays and the gated norms."""
+    plain, recurrent = bias_alone(c), c.model_type.startswith("qwen3_5")
+    return lambda u: "F32" if recurrent and u.name.endswith(RECURRENT) else plain(u)
+
+
+RECURRENT = ("A_log", "linear_attn.norm.weight")
+
+
 def norms_of_old(c: Context) -> Callable[[Unit], str]:
     """As bitsandbytes was saved by transformers 4: the norms of gpt-oss in F32."""
     if c.fuses:

@@ -19,6 +19,8 @@ from atlas.stored.units import ROUTER, TABLE, Unit
 _SCALAR = Part("scale", "F32", ())
 _TWO = (_SCALAR, _SCALAR)
 _BLOCK = 128
+_FUSED = ("gpt_oss", "llama4_text")
+"""Classes whose experts it exports as one tensor each way; of all others it writes every expert by itself."""
 _PRE_SCALED = ("down_proj", "o_proj")
 """The layers before which the scale of the inputs cannot be folded into a norm."""
 
@@ -53,7 +55,8 @@ def scheme(s: Settings, c: Context) -> Scheme:
         return _maker(stated.get("quant_algo"))(u, _How(_group(stated, u), pre, c.dtype))
 
     kv = s.get("kv_cache_scheme") or s.get("kv_cache_quant_algo")
-    return Scheme(form, kept.router_and_bias(c), caches(c, "F32", ()) if kv else ())
+    added = caches(c, "F32", ()) if kv else ()
+    return Scheme(form, kept.router_and_bias(c), added, splits_experts=c.model_type not in _FUSED)
 
 
 def _object(value: Any) -> Mapping[str, Any]:
@@ -92,7 +95,7 @@ def _group(stated: Mapping[str, Any], u: Unit) -> int:
     return group_of(_GROUPS.get(str(stated.get("quant_algo")).upper()) if found is None else found, u.into)
 
 
-_GROUPS = {"NVFP4": 16, "W4A8_NVFP4_FP8": 32, "MXFP4": 32, "W4A8_MXFP4_FP8": 32, "MXFP8": 32}
+_GROUPS = {"NVFP4": 16, "W4A16_NVFP4": 16, "W4A8_NVFP4_FP8": 32, "MXFP4": 32, "W4A8_MXFP4_FP8": 32, "MXFP8": 32}
 
 
 def _maker(algorithm: object) -> Maker:
@@ -108,6 +111,12 @@ def _nvfp4(u: Unit, how: _How) -> Form:
     two = tuple(p._replace(once=once) for p in _TWO)
     parts = Part("weight", "U8", (u.out, u.into // 2)), Part("scale", "F8_E4M3", (u.out, u.into // how.group))
     return Form("nvfp4", 4, how.group, "two to a byte along in", (*parts, *two))
+
+
+def _nvfp4_weights(u: Unit, how: _How) -> Form:
+    """The same where inputs stay wide: no scale for them."""
+    made = _nvfp4(u, how)
+    return made._replace(parts=made.parts[:-1])
 
 
 def _fp8(u: Unit, how: _How) -> Form:
@@ -158,6 +167,7 @@ def _smooth(u: Unit, how: _How) -> Form:
 
 _ALGORITHMS: dict[str, Maker] = {
     "NVFP4": _nvfp4,
+    "W4A16_NVFP4": _nvfp4_weights,
     "W4A8_NVFP4_FP8": _nvfp4,
     "FP8": _fp8,
     "FP8_PB_WO": _fp8_block,

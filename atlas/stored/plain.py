@@ -10,6 +10,7 @@ from atlas.numbers.shape import shape_of
 from atlas.numbers.structure import Model
 from atlas.stored.form import BITS, Unsaid
 from atlas.stored.held import Held, plain_tied
+from atlas.stored.kept import RECURRENT
 from atlas.stored.subject import Subject, stated_dtype
 from atlas.stored.units import CORRECTION, REST, Unit, units
 
@@ -34,7 +35,7 @@ def possible(of: Subject) -> Iterator[tuple[Held, ...]]:
             yield held + added
 
 
-_KEPT: tuple[tuple[str, ...], ...] = ((), (CORRECTION,), ("A_log", "linear_attn.norm.weight"))
+_KEPT: tuple[tuple[str, ...], ...] = ((), (CORRECTION,), RECURRENT)
 """Tensors that some publishers keep in F32, by the end of their names."""
 
 

@@ -58,7 +58,7 @@ def by_rule(of: Subject, s: Settings) -> tuple[Held, ...]:
         raise Unsaid(f"the towers of {of.family.model_type} are not described, and their weights are in the files")
     found = units(of.model, of.family, of.towers, drafts=drafts_stored(of, s), named=named(s))
     covered(found, s)
-    made = reader(s, c)
+    made = _in_part(reader(s, c), s)
     for target in made.targets:
         if not any(target(u.module) for u in found if u.is_module):
             raise Unsaid("a target of the settings takes no module of the structure")
@@ -98,6 +98,17 @@ def _stored(made: Scheme, found: tuple[Unit, ...]) -> Iterator[Held]:
 
 def _is_subclass(u: Unit) -> bool:
     return u.own_class and u.kind == LINEAR
+
+
+def _in_part(made: Scheme, s: Settings) -> Scheme:
+    """Settings that stand in the language model's own config say nothing of the towers beside it."""
+    if "." not in s.source:
+        return made
+
+    def form(u: Unit) -> Form | None:
+        return None if u.where == "towers" else made.form(u)
+
+    return made._replace(form=form)
 
 
 def _written(u: Unit) -> Iterator[Unit]:

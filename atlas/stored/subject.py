@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from atlas.families.rules import Family
 from atlas.numbers.shape import shape_of
 from atlas.numbers.structure import Model
-from atlas.parts.towers import Tower
+from atlas.numbers.towers import Tower
 from atlas.stored.form import DTYPES, Unsaid
 from atlas.stored.scheme import Context
 from atlas.stored.settings import INNER

@@ -10,7 +10,7 @@ from atlas.checkpoint.naming import Namer, Spelling, is_present, namer
 from atlas.checkpoint.towers import expected
 from atlas.families.rules import Family
 from atlas.numbers.structure import Layer, Model, Tensor
-from atlas.parts.towers import Tower
+from atlas.numbers.towers import Tower
 from atlas.stored.form import Shape
 from schemas.vocabulary import Component, Role
 

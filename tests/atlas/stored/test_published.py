@@ -14,7 +14,12 @@ from atlas.stored.held import by_dtype
 CONFIGS = SHARED / "hub" / "configs"
 PUBLISHED = SHARED / "stored" / "published.jsonl"
 
-FP8 = {"quant_method": "fp8", "fmt": "e4m3", "weight_block_size": [128, 128]}
+FP8 = {
+    "quant_method": "fp8",
+    "fmt": "e4m3",
+    "weight_block_size": [128, 128],
+    "modules_to_not_convert": ["lm_head", "visual", "model.visual"],
+}
 """As Qwen, DeepSeek and others publish it."""
 
 
@@ -79,6 +84,19 @@ def test_elements_are_what_the_hub_counted(fact: dict[str, Any]) -> None:
 REPOSITORIES = {
     "openai/gpt-oss-120b": ("openai--gpt-oss-120b", 65_248_815_744),
     "deepseek-ai/DeepSeek-V3": ("deepseek-ai--DeepSeek-V3", 688_574_839_360),
+    "nvidia/MiniMax-M2.7-NVFP4, 62 x 256 biases in F32 and 2 x 62 cache scales counted": (
+        "nvidia--MiniMax-M2.7-NVFP4",
+        134_401_693_696 + 4 * (62 * 256 + 2 * 62),
+    ),
+    "nvidia/Gemma-4-31B-IT-NVFP4, 2,364 buffer elements and 2 x 60 cache scales counted": (
+        "nvidia--Gemma-4-31B-IT-NVFP4",
+        32_633_250_304 + 2 * 2_364 + 4 * 2 * 60,
+    ),
+    "nvidia/Gemma-4-26B-A4B-NVFP4, 2,334 buffer elements and 2 x 30 cache scales counted": (
+        "nvidia--Gemma-4-26B-A4B-NVFP4",
+        18_782_356_064 + 2 * 2_334 + 4 * 2 * 30,
+    ),
+    "moonshotai/Kimi-K2.5": ("moonshotai--Kimi-K2.5", 595_148_192_736),
     "Qwen/Qwen3-8B-FP8": ("Qwen--Qwen3-8B-FP8", 9_437_399_040),
     "Qwen/Qwen3-30B-A3B-FP8": ("Qwen--Qwen3-30B-A3B-FP8", 31_174_545_408),
 }
