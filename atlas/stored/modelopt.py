@@ -56,7 +56,8 @@ def scheme(s: Settings, c: Context) -> Scheme:
 
     kv = s.get("kv_cache_scheme") or s.get("kv_cache_quant_algo")
     added = caches(c, "F32", ()) if kv else ()
-    return Scheme(form, kept.router_and_bias(c), added, splits_experts=c.model_type not in _FUSED)
+    fused = c.model_type in _FUSED
+    return Scheme(form, kept.router_and_bias(c), added, splits_experts=not fused, drops_buffers=True)
 
 
 def _object(value: Any) -> Mapping[str, Any]:

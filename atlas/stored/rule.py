@@ -86,7 +86,8 @@ def _names_drafts(s: Settings, n: int) -> bool:
 
 
 def _stored(made: Scheme, found: tuple[Unit, ...]) -> Iterator[Held]:
-    for whole in found:
+    kept = (u for u in found if not (made.drops_buffers and u.where == "buffers"))
+    for whole in kept:
         for u in _written(whole) if made.splits_experts else (whole,):
             form = made.form(u) if u.is_module and (made.takes_subclasses or not _is_subclass(u)) else None
             if form is None:

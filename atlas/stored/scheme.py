@@ -40,6 +40,7 @@ class Scheme(NamedTuple):
     targets: tuple[Callable[[str], bool], ...] = ()  # each has to take a module, else names are not what they seem
     splits_experts: bool = False  # stacked experts are written one by one
     stacks_experts: bool = False  # experts are written as one tensor
+    drops_buffers: bool = False  # persistent buffers that are no weights are not written
     takes_subclasses: bool = False  # a subclass of the linear layer is one too
 
 

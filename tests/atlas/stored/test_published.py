@@ -10,6 +10,7 @@ from places import SHARED
 
 from atlas.interpret import derive
 from atlas.stored.held import by_dtype
+from pipeline.sources.beside import Beside, weighed
 
 CONFIGS = SHARED / "hub" / "configs"
 PUBLISHED = SHARED / "stored" / "published.jsonl"
@@ -88,13 +89,13 @@ REPOSITORIES = {
         "nvidia--MiniMax-M2.7-NVFP4",
         134_401_693_696 + 4 * (62 * 256 + 2 * 62),
     ),
-    "nvidia/Gemma-4-31B-IT-NVFP4, 2,364 buffer elements and 2 x 60 cache scales counted": (
+    "nvidia/Gemma-4-31B-IT-NVFP4, 2 x 60 cache scales counted": (
         "nvidia--Gemma-4-31B-IT-NVFP4",
-        32_633_250_304 + 2 * 2_364 + 4 * 2 * 60,
+        32_633_250_304 + 4 * 2 * 60,
     ),
-    "nvidia/Gemma-4-26B-A4B-NVFP4, 2,334 buffer elements and 2 x 30 cache scales counted": (
+    "nvidia/Gemma-4-26B-A4B-NVFP4, 2 x 30 cache scales counted": (
         "nvidia--Gemma-4-26B-A4B-NVFP4",
-        18_782_356_064 + 2 * 2_334 + 4 * 2 * 30,
+        18_782_356_064 + 4 * 2 * 30,
     ),
     "moonshotai/Kimi-K2.5": ("moonshotai--Kimi-K2.5", 595_148_192_736),
     "Qwen/Qwen3-8B-FP8": ("Qwen--Qwen3-8B-FP8", 9_437_399_040),
@@ -108,3 +109,29 @@ def test_published_configs_give_published_bytes(repo: str) -> None:
     """Bytes by rule from the config as published are those of the files (headers aside)."""
     name, expected = REPOSITORIES[repo]
     assert derive((CONFIGS / f"{name}.json").read_bytes()).fingerprint.weight_bytes_checkpoint == expected
+
+
+SILENT = {
+    # the same structure as DeepSeek-V3; 58 layers with 256 correction biases in F32 and one of the drafting layer
+    "nvidia--DeepSeek-V3.1-NVFP4": ("deepseek-ai--DeepSeek-V3", 393_632_819_968, 59 * 256),
+    # 75 layers with biases and the drafting layer
+    "nvidia--GLM-5-NVFP4": ("zai-org--GLM-5-FP8", 435_238_854_912, 76 * 256),
+    "nvidia--Qwen3-235B-A22B-NVFP4": ("Qwen--Qwen3-235B-A22B", 132_806_618_624, 0),
+    "nvidia--Llama-3.1-70B-Instruct-FP8": ("meta-llama--Llama-3.1-70B-Instruct", 70_553_706_496, 0),
+}
+"""A settings file, the config of its model, the elements the Hub counted, and those of them that are F32 vectors."""
+
+
+@pytest.mark.skipif(not CONFIGS.is_dir(), reason=f"{CONFIGS} is not there")
+@pytest.mark.parametrize("name", SILENT)
+def test_a_silent_config_is_read_with_the_settings_file_beside_it(name: str) -> None:
+    """hf_quant_config.json alone says how the weights lie; elements but for scalars are what the Hub counted."""
+    base, expected, vectors = SILENT[name]
+    config = json.loads((CONFIGS / f"{base}.json").read_text("utf-8"))
+    config.pop("quantization_config", None)
+    settings = json.loads((SHARED / "stored" / "hf_quant" / f"{name}_hf_quant_config.json").read_text("utf-8"))
+    raw = json.dumps(config).encode()
+    found = weighed(derive(raw), raw, Beside({"hf_quant_config.json": settings}))
+    counted = sum(n for d, n in by_dtype(found.stored.rows).items() if d != "F32") + vectors
+    assert counted == expected
+    assert found.fingerprint.quant_method == "modelopt"
