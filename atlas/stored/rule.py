@@ -62,7 +62,7 @@ def by_rule(of: Subject, s: Settings) -> tuple[Held, ...]:
     for target in made.targets:
         if not any(target(u.module) for u in found if u.is_module):
             raise Unsaid("a target of the settings takes no module of the structure")
-    return tuple(_stored(made, found))
+    return tuple(stored_as(made, found))
 
 
 def drafts_stored(of: Subject, s: Settings) -> bool:
@@ -85,7 +85,8 @@ def _names_drafts(s: Settings, n: int) -> bool:
     return any(f"layers.{n}." in x or x.endswith((f"layers.{n}", f"layers.{n}*")) or "mtp" in x for x in names)
 
 
-def _stored(made: Scheme, found: tuple[Unit, ...]) -> Iterator[Held]:
+def stored_as(made: Scheme, found: tuple[Unit, ...]) -> Iterator[Held]:
+    """Every unit in its form, or as it was."""
     kept = (u for u in found if not (made.drops_buffers and u.where == "buffers"))
     for whole in kept:
         for u in _written(whole) if made.splits_experts else (whole,):

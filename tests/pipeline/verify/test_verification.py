@@ -143,7 +143,7 @@ def test_another_width_shows_in_the_bytes_of_an_index(shared: Path) -> None:
 
 
 def test_an_index_with_towers_is_held_by_bytes(shared: Path) -> None:
-    """Names agree, and 16,794,189,824 bytes are 2 x (7,754,878,976 + 642,215,936): the language model and its towers."""
+    """Names agree, and 16,794,189,824 bytes are 2 x (7,754,878,976 + 642,215,936): language model and towers."""
     config, headers = real(shared, "Qwen--Qwen2-Audio-7B-Instruct")
     found = verified("x", config, headers)
     assert found.comparison is not None
