@@ -29,6 +29,8 @@ def scheme(s: Settings, c: Context) -> Scheme:
     if s.get("moe_quant_algo") is not None or c.model_type == "deepseek_v4":
         raise Unsaid("what stays wide, and in which types, beside experts of four bits is not said")
     block = _block(s.get("weight_block_size"))
+    if s.get("activation_scheme") == "static":
+        raise Unsaid("static scales of activations are stored too, and their type is not said")
     left = texts(s.get("modules_to_not_convert") or s.get("ignored_layers"), "modules_to_not_convert")
     skipped = ends(left or ["lm_head"])
 

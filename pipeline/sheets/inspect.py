@@ -19,6 +19,7 @@ from atlas.refusal import Refused
 from pipeline.errors import NotFound, Usage
 from pipeline.sheets.lines import DIM, STRONG, WARN, Line, title
 from pipeline.sheets.sheet import sheet
+from pipeline.sheets.stored import hypothetical_form, hypothetical_object
 from pipeline.sources import beside, disk
 from pipeline.sources.beside import Beside
 from pipeline.sources.disk import Content
@@ -105,16 +106,30 @@ def as_object(d: Derived, *, layers: bool, evidence: bool) -> dict[str, Any]:
     return made
 
 
+def supposed_object(d: Derived, weights: str | None) -> dict[str, Any]:
+    """What a hypothetical form adds to a model's object; nothing where none is asked for."""
+    return {} if weights is None else {"hypothetical": hypothetical_object(d, weights)}
+
+
 def encoded(value: object) -> str:
     """JSON on one line; what cannot be JSON is shown as text. Nothing in it moves a terminal."""
     return json_line(orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode())
 
 
 def sheet_of(
-    name: str, raw: Content, d: Derived, changes: list[str] | None, *, layers: bool, evidence: bool
+    name: str,
+    raw: Content,
+    d: Derived,
+    changes: list[str] | None,
+    *,
+    layers: bool,
+    evidence: bool,
+    weights: str | None = None,
 ) -> Iterator[Line]:
     """The sheet of one model; of a what-if, with what it changes against the original."""
     yield from sheet(d, layers=layers, evidence=evidence)
+    if weights is not None:
+        yield from hypothetical_form(d, weights)
     if changes and d.model is not None:
         before = derived(raw, name, None)
         yield from differences(before.fingerprint, d.fingerprint)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import msgspec
+
 from atlas.derived import Derived
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.numbers.storage import Storage, StoredRow
 from atlas.stored.held import by_dtype
+from atlas.stored.hypothetical import WORDS, hypothetical
+from atlas.stored.subject import Subject
+from pipeline.errors import Usage
 from pipeline.sheets.lines import DIM, STRONG, WARN, WIDTH, Line, title, wrapped
 from pipeline.text import shorten, terminal
 from pipeline.units import binary
@@ -92,3 +97,34 @@ def _components(f: Fingerprint) -> Iterator[tuple[str, int]]:
         "buffers": f.params_buffers,
     }
     yield from ((label, n) for label, n in found.items() if n)
+
+
+def supposed(derived: Derived, word: str) -> Storage:
+    """The same model stored in another form, by the rules of that form. Raises `Usage` for a form that is none."""
+    if word not in WORDS:
+        raise Usage(f"--weights {terminal(word)} is no form that is described: {', '.join(WORDS)} are")
+    if derived.model is None or derived.config is None:
+        return Storage(reason="the config is refused, so there is nothing to store")
+    row = derived.fingerprint
+    towers = None if row.has_towers and row.params_towers is None else derived.towers
+    return hypothetical(Subject(derived.model, derived.config.rules, {}, towers, row.params_mtp), word)
+
+
+def hypothetical_form(derived: Derived, word: str) -> Iterator[Line]:
+    """The section of a sheet for a form that the files do not have."""
+    found = supposed(derived, word)
+    yield title(f"Stored as {word}", "hypothetical: no file says so")
+    if found.bytes is None:
+        yield from wrapped(terminal(found.reason or ""), 2, WARN)
+    else:
+        yield [("  tensors      ", DIM), (f"{found.bytes:,} bytes", STRONG), (f" = {binary(found.bytes)}", DIM)]
+    for row in found.rows:
+        yield _row(row)
+    yield []
+
+
+def hypothetical_object(derived: Derived, word: str) -> dict[str, object]:
+    """The same for programs."""
+    found = supposed(derived, word)
+    rows = msgspec.to_builtins(found.rows)
+    return {"weights": word, "weight_bytes": found.bytes, "stored": rows, "reason": found.reason}
