@@ -35,10 +35,13 @@ def _settings(c: Config, known: tuple[str, ...]) -> Mapping[str, Any]:
     odd = next((k for k, v in table.items() if k not in known and v not in (None, False)), None)
     if odd is not None:
         raise not_derivable(f"dflash_config states {odd[:60]!a}, and what the draft holds then is not described")
-    for key, only in (("attention_mode", "gqa"), ("markov_head_type", "vanilla")):
-        if table.get(key, only) != only:
-            raise not_derivable(f"dflash_config.{key} is {str(table[key])[:60]!a}: only {only} is described")
+    _only(table, "attention_mode", "gqa")
     return table
+
+
+def _only(table: Mapping[str, Any], key: str, only: str) -> None:
+    if table.get(key) not in (None, only):
+        raise not_derivable(f"dflash_config.{key} is {str(table[key])[:60]!a}: only {only} is described")
 
 
 def _length(value: Any) -> int:
@@ -62,6 +65,7 @@ def dflash(c: Config) -> Made:
 def dspark(c: Config) -> Made:
     """The same, with a Markov head of two tables and a confidence head."""
     table = {**{k: c.opt(k) for k in MARKOV}, **_settings(c, PLAIN + MARKOV)}  # beside the table, in files of its own
+    _only(table, "markov_head_type", "vanilla")
     rank = whole("dflash_config.markov_rank", table.get("markov_rank"))
     confident, with_rank = bool(table.get("enable_confidence_head")), bool(table.get("confidence_head_with_markov"))
     confidence = c.count("hidden_size") + rank * with_rank if confident else None
