@@ -61,5 +61,5 @@ def gated_cross(s: Gqa) -> Part:
 @lru_cache(maxsize=1024)
 def merged(p: Part) -> Part:
     """The same weights over the sequence and over a source at once: both caches are kept (T5Gemma 2)."""
-    source = tuple(State("cross", s.elements) for s in p.states)
+    source = tuple(State("cross", s.elements, keys=s.keys) for s in p.states)
     return part("attention.merged", p.tensors, p.states + source, p.reads, p.info)
