@@ -14,12 +14,12 @@ import asyncio
 import sqlite3
 import time
 from collections import Counter
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from pipeline.errors import Upstream
+from pipeline.errors import AtlasError, Corrupt, Upstream
 from pipeline.hub import listing, losses
 from pipeline.hub.archive import Archive
 from pipeline.hub.attempts import Attempt, Job, Run
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from pipeline.hub.listing import Selection
 
-PATIENCE = timedelta(days=7)
-"""After which a gated, missing, disabled or malformed config is asked for again although nothing changed."""
 BATCH = 256
 BATCH_SECONDS = 1.0
 """A crash loses at most so many fetched configs, or so much time."""
@@ -98,8 +96,8 @@ def run(  # noqa: PLR0913 - each is an option of the command
     day = today or datetime.now(UTC).date()
     archive = Archive(home)
     try:
-        started = archive.begin(selection.key(endpoint), day=day.isoformat(), due=(day - PATIENCE).isoformat())
         hub = Hub(endpoint, token=token, limits=limits or Limits(), budget=budget)
+        started = archive.begin(selection.key(endpoint), day=day.isoformat())
         crawl = Crawl(archive, started, hub, selection, progress or _quiet)
         summary = asyncio.run(crawl.whole(allow_shrink=allow_shrink))
     except sqlite3.DatabaseError as error:
@@ -141,15 +139,19 @@ class Crawl:
         async with self.hub:
             await self._list()
             lost = losses.shrunk(before, self.archive.listed(self.run))
-            if not allow_shrink:
-                losses.stop(lost)
+            self._believe(lost, allow_shrink=allow_shrink)
             if self.selection.whole:
                 await self._look_for_the_absent()
             await self._fetch_all(self.archive.jobs(self.run))
         lost += losses.shifted(before, self.archive.outcomes(self.run), self.archive.model_types(self.run))
-        if not allow_shrink:
-            losses.stop(lost)
+        self._believe(lost, allow_shrink=allow_shrink)
         return self._summary(time.monotonic() - started, lost)
+
+    def _believe(self, lost: list[str], *, allow_shrink: bool) -> None:
+        """Raises Invalid where too much was lost; then nothing that was found counts, and all of it is asked again."""
+        if lost and not allow_shrink:
+            self.archive.refuse(self.run)
+            losses.stop(lost)
 
     async def _list(self) -> None:
         done = 0
@@ -157,6 +159,8 @@ class Crawl:
             await asyncio.to_thread(self.archive.list_page, self.run, page)
             done += len(page)
             self._tell("listing", done, None)
+        if done != self.archive.listed(self.run):
+            raise Corrupt(f"{self.archive.path} is damaged: it lost listed repositories; move it away to crawl anew")
 
     def _tell(self, stage: str, done: int, total: int | None) -> None:
         self.told = Progress(stage, done, total, self.hub.spent.requests, self.hub.quota.waited_seconds)
@@ -168,14 +172,16 @@ class Crawl:
     async def _look_for_the_absent(self) -> None:
         """What the last run listed and this one does not is missing, unless the Hub says it merely moved elsewhere."""
         absent = self.archive.absent(self.run)
-        ask = sum(not known for _, known, _ in absent) <= LOOK_UPS
+        # Asked again after 1, 2, 4, ... runs without it.
+        due = {repo_id for repo_id, times, _ in absent if times & (times - 1) == 0}
         gone: list[Entry] = []
-        for repo_id, known, facts in absent:
-            detail = "no longer listed" if known or not ask else await self._why_absent(repo_id)
+        for repo_id, _, facts in absent:
+            ask = repo_id in due and len(due) <= LOOK_UPS
+            detail = await self._why_absent(repo_id) if ask else "no longer listed"
             if detail is not None:
                 gone.append(Entry(repo_id, None, facts, "", Outcome.MISSING, detail))
         self.left_selection = len(absent) - len(gone)
-        self.archive.list_page(self.run, gone, vanished=True)
+        self.archive.list_page(self.run, gone, vanished={repo_id: times + 1 for repo_id, times, _ in absent})
 
     async def _why_absent(self, repo_id: str) -> str | None:
         if not is_repo_id(repo_id):
@@ -223,6 +229,10 @@ class Crawl:
             if self.silent >= self.hub.limits.workers:
                 raise Upstream(_unavailable(self.silent, total, self.gave_up)) from error
             return None
+        except AtlasError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever one repository sends, the others go on
+            found = Attempt(job, Outcome.MALFORMED, None, f"it cannot be read: {type(error).__name__}")
         self.silent = 0
         return found
 

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 logging.getLogger("stamina").addHandler(logging.NullHandler())
 
 T = TypeVar("T")
+NO_SECRETS = (
+    "the endpoint carries a user name or password, which would be stored and shown: leave them out and set HF_TOKEN"
+)
 
 
 class Hub:
@@ -220,6 +223,8 @@ def origin(url: str) -> tuple[str, str, int | None]:
 def _endpoint_origin(endpoint: str) -> tuple[str, str, int | None]:
     try:
         parts = origin(endpoint)
+        if "@" in urlsplit(endpoint).netloc:
+            raise Usage(NO_SECRETS)
     except ValueError:
         parts = ("", "", None)
     if parts[0] not in {"http", "https"} or not parts[1]:

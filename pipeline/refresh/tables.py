@@ -311,9 +311,9 @@ def _moment(text: str | None) -> dt.datetime | None:
         return None
     try:
         moment = dt.datetime.fromisoformat(text)
-    except ValueError:
+        return moment.astimezone(dt.UTC).replace(tzinfo=None) if moment.tzinfo else moment
+    except (ValueError, OverflowError):
         return None
-    return moment.astimezone(dt.UTC).replace(tzinfo=None) if moment.tzinfo else moment
 
 
 def _without_orphans(made: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

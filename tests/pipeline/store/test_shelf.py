@@ -17,7 +17,7 @@ from places import ROOT
 
 from pipeline.cli import main
 from pipeline.errors import NotFound, Usage
-from pipeline.store import shelf, snapshot
+from pipeline.store import prune, shelf, snapshot
 
 FIRST, SECOND = "2026-11-29", "2026-11-30"
 
@@ -58,7 +58,7 @@ def test_a_retracted_latest_gives_way_to_the_one_before(home: Path) -> None:
 def test_what_is_taken_back_stays_back(home: Path) -> None:
     """The next publication follows the standing one under a new id, also after pruning; no id is used twice."""
     shelf.retract(home, SECOND, "a wrong rule")
-    shelf.prune(home)
+    prune.prune(home)
     made = publish(home, 1, SECOND)
     assert (made.entry.id, made.entry.previous) == (f"{SECOND}.2", FIRST)
     assert [e.id for e in snapshot.verify(home)] == [FIRST, f"{SECOND}.2"]
@@ -67,11 +67,11 @@ def test_what_is_taken_back_stays_back(home: Path) -> None:
 def test_pruning_deletes_retracted_files_alone_and_keeps_the_reason(home: Path) -> None:
     """One file goes, the other stays; who asks for the pruned one reads why; pruning again finds nothing."""
     shelf.retract(home, FIRST, "counted twice")
-    assert shelf.prune(home) == [home / "snapshots" / f"{FIRST}.duckdb"]
+    assert prune.prune(home) == [home / "snapshots" / f"{FIRST}.duckdb"]
     assert sorted(p.name for p in (home / "snapshots").glob("*.duckdb")) == [f"{SECOND}.duckdb"]
     with pytest.raises(NotFound, match="counted twice"):
         shelf.locate(home, FIRST)
-    assert shelf.prune(home) == []
+    assert prune.prune(home) == []
     assert [e.id for e in snapshot.verify(home)] == [SECOND]
 
 
@@ -101,13 +101,13 @@ def test_only_what_exists_is_retracted_and_only_with_a_reason(
 def test_a_killed_prune_is_finished_by_the_next(home: Path, point: str) -> None:
     """Wherever pruning is killed, the retracted snapshot is not adopted again, and pruning again ends it well."""
     shelf.retract(home, SECOND, "wrong")
-    code = "import sys, pathlib; from pipeline.store import shelf; shelf.prune(pathlib.Path(sys.argv[1]))"
+    code = "import sys, pathlib; from pipeline.store import prune; prune.prune(pathlib.Path(sys.argv[1]))"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "ATLAS_FAILPOINT": f"{point}:kill"}
     ended = subprocess.run([sys.executable, "-c", code, str(home)], env=environment, check=False)
     assert ended.returncode == -signal.SIGKILL
     made = publish(home, 2, SECOND)
     assert (made.entry.id, made.entry.previous) == (f"{SECOND}.2", FIRST)
-    shelf.prune(home)
+    prune.prune(home)
     assert sorted(p.stem for p in (home / "snapshots").glob("*.duckdb")) == [FIRST, f"{SECOND}.2"]
 
 

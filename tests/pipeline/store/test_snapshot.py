@@ -148,7 +148,7 @@ def test_comments_views_and_macro_travel_in_the_file(home: Path) -> None:
         # 8 B/token grow; the windowed layer adds 8 B for at most 1,024 tokens; a fixed state is 6 x 4 B at any width
         asked = "SELECT kv_bytes('org/A-8B', 2000, 2), kv_bytes('org/A-8B', 2000, 0.5), kv_bytes('org/Bamba', 9, 1)"
         assert con.execute(asked).fetchall() == [(8 * 2000 + 8 * 1024, 2 * 2000 + 2 * 1024, 24)]
-        assert con.execute("SELECT kv_bytes('other/bad', 10, 2), kv_bytes('nobody', 10, 2)").fetchall() == [
+        assert con.execute("SELECT kv_bytes('other/bad', 10, 2), kv_bytes('other/gated', 10, 2)").fetchall() == [
             (None, None)
         ]
         expanded = con.execute(
