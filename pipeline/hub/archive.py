@@ -175,7 +175,7 @@ class Archive:
         with durable.transaction(self._connection, self.path, point="archive.batch"):
             self._connection.executemany("INSERT OR IGNORE INTO blobs VALUES (?, ?)", blobs)
             states = [self._state(row) for row in rows]
-            sealed.put(self._connection, "attempts", ([v for k, v in row.items() if k != "raw"] for row in rows))
+            sealed.put(self._connection, "attempts", ([row[c] for c in _ATTEMPT] for row in rows))
             sealed.put(self._connection, "state", states)
 
     def _state(self, row: dict[str, Any]) -> tuple[Any, ...]:
@@ -267,6 +267,9 @@ def again(day: str, tries: int) -> str:
         return (date.fromisoformat(day) + timedelta(days=2 ** min(tries - 1, 5))).isoformat()
     except OverflowError:  # the calendar ends
         return day
+
+
+_ATTEMPT = sealed.names("attempts")
 
 
 def _digest(raw: bytes | None) -> str | None:

@@ -41,7 +41,8 @@ SMALL = 256 * 2**20
 """Bytes of a file whose pages are all looked at whenever it is opened."""
 
 
-def _names(table: str) -> list[str]:
+def names(table: str) -> list[str]:
+    """The columns of a table, in order, without the seal."""
     return [column.split(" ", 1)[0] for column in TABLES[table]]
 
 
@@ -65,7 +66,7 @@ def upgrade() -> list[str]:
 
 
 def _of(table: str) -> str:
-    return f"seal_of('{table}', {', '.join(_names(table))})"
+    return f"seal_of('{table}', {', '.join(names(table))})"
 
 
 def teach(connection: sqlite3.Connection) -> None:

@@ -115,7 +115,7 @@ def test_a_damaged_page_is_never_taken_for_the_truth(tmp_path: Path, page: int) 
 
 
 def test_a_flipped_bit_is_said_or_changes_nothing(tmp_path: Path) -> None:
-    """Of 150 single bits flipped in the file, each is exit 6, or the next crawl's records are those of the intact file."""
+    """Of 150 single bits flipped, each is exit 6, or the next crawl has the records of the intact file."""
     with HubServer(Population(8)) as hub:
         crawled(tmp_path, hub)
         clean, _ = crawled(tmp_path, hub, finish=False)
