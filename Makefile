@@ -6,6 +6,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 WORKERS ?= 2
+REFERENCE ?= python3
+CONFIGS ?= ../shared/hub/configs
+N ?= 10000
 
 # Without compiled files every process would compile every import again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -22,7 +25,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help atlas test check bench soak oracle peers class-defaults mutants vocabulary clean
+.PHONY: help atlas test check bench soak oracle peers class-defaults config-mutants mutants vocabulary clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +53,10 @@ soak: $(VENV)/installed-dev ## run the long tests (minutes)
 
 oracle: $(VENV)/installed-dev ## compare every family with the reference figures beside this checkout
 	$(BIN)/python tests/tables/oracle_table.py
+
+config-mutants: $(VENV)/installed-dev ## change one key of a published config, N times, and ask the library: REFERENCE=its Python, N=10000
+	$(REFERENCE) tests/tables/library_mutants.py $(CONFIGS) $(N) >$(VENV)/mutants.jsonl
+	$(BIN)/python tests/tables/mutants_table.py $(CONFIGS) <$(VENV)/mutants.jsonl
 
 peers: $(VENV)/installed-dev ## compare with other public tools
 	$(BIN)/python tests/tables/peers_table.py

@@ -1,7 +1,8 @@
 """Assumed architectures: a config of unknown model_type whose keys are all those of a standard decoder.
 
 Its code is never run, so nothing proves that its layers are llama's. It is derived by llama's rules with verdict
-`assumed`, every assumption is in the evidence, and statistics leave it out until its total agrees with the Hub's own.
+`assumed`, every assumption is in the evidence, and statistics leave it out: an equal total proves its weights
+and not its cache.
 Whatever is not standard, or not understood, keeps it refused.
 """
 
@@ -16,10 +17,10 @@ import msgspec
 from atlas.derived import Derived
 from atlas.families.loader import available, family, row
 from atlas.families.rules import Family
-from atlas.numbers.fingerprint import Evidence, Fingerprint
+from atlas.numbers.fingerprint import Evidence
 from atlas.readers.ends import LANGUAGE_MODELS
 from atlas.refusal import Refused, shown
-from schemas.vocabulary import Check, Origin, RefusalKind, Verdict
+from schemas.vocabulary import Origin, RefusalKind, Verdict
 
 if TYPE_CHECKING:
     from atlas.parse import Raw
@@ -160,17 +161,5 @@ def checked(c: Config, derived: Derived, model_type: str) -> Derived:
         )
     why = f"assumed: {shown(model_type)} states the keys of a standard decoder and no other"
     note = Evidence("family", LIKE, Origin.FAMILY_RULE.value, why)
-    found = msgspec.structs.replace(derived.fingerprint, verdict=Verdict.ASSUMED.value)
+    found = msgspec.structs.replace(derived.fingerprint, verdict=Verdict.ASSUMED.value, doubt=why)
     return msgspec.structs.replace(derived, fingerprint=found, evidence=(note, *derived.evidence))
-
-
-def promoted(fingerprint: Fingerprint, hub_params_total: int | None) -> Fingerprint:
-    """The row held against the Hub's own parameter total: `exact` where both are equal to the weight, else `off`.
-
-    Unchanged where the Hub reports none or nothing was derived. A head stored twice, packed weights or a drafting layer
-    make it `off`: agreement by explanation is no agreement.
-    """
-    if hub_params_total is None or fingerprint.params_total is None:
-        return fingerprint
-    check = Check.EXACT if fingerprint.params_total == hub_params_total else Check.OFF
-    return msgspec.structs.replace(fingerprint, check=check.value)

@@ -6,6 +6,8 @@ import msgspec
 
 from atlas.numbers.fingerprint import Evidence, Fingerprint
 from atlas.numbers.structure import Model
+from atlas.reading.config import Config
+from atlas.reading.constants import constants_of
 
 
 class Derived(msgspec.Struct, frozen=True, eq=False):
@@ -16,3 +18,10 @@ class Derived(msgspec.Struct, frozen=True, eq=False):
     evidence: tuple[Evidence, ...] = ()
     unread: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
+    config: Config | None = None  # what was read, for what is worked out when it is asked for
+    proved_by_total: bool = False  # the doubt is of weights alone: an equal total answers it
+
+    @property
+    def constants(self) -> tuple[Evidence, ...]:
+        """What changes the computation and not the shape, by name; none where nothing was derived."""
+        return () if self.config is None else constants_of(self.config)

@@ -9,12 +9,16 @@ import msgspec
 
 from atlas.derived import Derived
 from atlas.numbers.design import design_columns, design_features
-from atlas.numbers.fingerprint import Fingerprint
+from atlas.numbers.fingerprint import Evidence, Fingerprint
 from atlas.numbers.measure import component, growth_bytes_per_token, model_ledger
 from atlas.numbers.structure import Model
 from atlas.parse import Raw
 from atlas.readers import drafting
+from atlas.reading.answers import DERIVED
+from atlas.reading.classes import said
 from atlas.reading.config import Config
+from atlas.reading.doubts import doubts, of_weights_alone, sentence
+from atlas.reading.kind import kind_of
 from atlas.reading.rotary import Rotary, read_rotary
 from atlas.reading.values import mapping
 from schemas.vocabulary import Check, Component, Verdict
@@ -29,8 +33,9 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
     row = msgspec.structs.replace(
         bare,
         repo_id=name,
-        model_type=data["model_type"],
+        model_type=said(data, c.rules),
         architecture_class=cls,
+        kind=kind_of(c, model, has_cache=bare.kv_bytes_per_token is not None).value,
         d_model=c.count("hidden_size"),
         vocab_size=c.count("vocab_size"),
         tie_word_embeddings=bool(c.top("tie_word_embeddings")),
@@ -43,7 +48,21 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
         **_context(rotary, bare),
         growth_bytes_per_token=_growth(model, rotary.max_context),
     )
-    return Derived(row, model, c.evidence(), c.unread(), (*design_features(model), *_own_features(row)))
+    unread = c.unread()
+    found = Derived(row, model, c.evidence(), unread, (*design_features(model), *_own_features(row)), c)
+    return doubted(found, c, doubts(c, unread))
+
+
+def doubted(found: Derived, c: Config, keys: tuple[str, ...]) -> Derived:
+    """The same with verdict `assumed` and the reason in a sentence, where there are keys that nobody can answer for."""
+    if not keys:
+        return found
+    why = sentence(c.rules.model_type, keys)
+    note = Evidence("verdict", Verdict.ASSUMED.value, DERIVED, why)
+    row = msgspec.structs.replace(found.fingerprint, verdict=Verdict.ASSUMED.value, doubt=why)
+    return msgspec.structs.replace(
+        found, fingerprint=row, evidence=(note, *found.evidence), proved_by_total=of_weights_alone(c, keys)
+    )
 
 
 @lru_cache(maxsize=16384)

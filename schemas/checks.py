@@ -93,6 +93,7 @@ _REFERENCES = (
     ("states", "design_id", "designs"),
     ("refusals", "config_id", "configs"),
     ("features", "config_id", "configs"),
+    ("constants", "config_id", "configs"),
     ("reported", "repo_id", "models"),
     ("checks", "repo_id", "models"),
     ("disagreements", "repo_id", "models"),
@@ -121,7 +122,7 @@ def _identity() -> Iterator[Rule]:
         "configs",
         "a config is refused with a reason or has a design, never both and never neither",
         "SELECT config_id FROM configs LEFT JOIN refusals USING (config_id)"
-        " WHERE (verdict = 'refused') = (design_id IS NOT NULL) OR (verdict = 'refused') = (kind IS NULL)",
+        " WHERE (verdict = 'refused') = (design_id IS NOT NULL) OR (verdict = 'refused') = (refusals.kind IS NULL)",
     )
     yield Rule(
         "configs",

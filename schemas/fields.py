@@ -15,6 +15,7 @@ from schemas.vocabulary import (
     Check,
     Component,
     Mask,
+    ModelKind,
     NormClass,
     NormPlacement,
     Position,
@@ -130,6 +131,7 @@ IDENTITY: tuple[Field, ...] = (
     word("revision", "Commit of the repository that the config was read at.", home="models"),
     word("model_type", "model_type of the config: the family's name.", home="configs"),
     word("architecture_class", "First entry of architectures: the class a checkpoint is stored for.", home="configs"),
+    word("kind", "What the language model in the file is, also under a wrapper.", ModelKind, home="configs"),
     word(
         "design_id",
         "Digest of the structure: repositories with the same one have the same architecture.",
@@ -139,6 +141,7 @@ IDENTITY: tuple[Field, ...] = (
     word("check", "The derived total held against the checkpoint's own.", Check, nullable=False, home="checks"),
     word("refusal_kind", "Why no number is given, as a word.", RefusalKind, home="refusals"),
     word("refusal_reason", "Why no number is given, as a sentence.", home="refusals"),
+    word("doubt", "Why the answer is assumed and not known, as a sentence.", home="configs"),
 )
 
 SHAPE: tuple[Field, ...] = (

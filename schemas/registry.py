@@ -259,6 +259,23 @@ REFUSALS = Table(
     ),
 )
 
+CONSTANTS = Table(
+    "constants",
+    "One row per config and constant: what changes the computation and not the shape, outside the design_id.",
+    ("config_id", "field"),
+    (
+        _CONFIG_ID,
+        word(
+            "field",
+            "norm_epsilon, rotary_pairing, a softcap, a scale, routing, a token id, ...",
+            nullable=False,
+        ),
+        word("value", "The value as JSON.", nullable=False),
+        word("origin", "Whether a key states it or the class takes it.", Origin, nullable=False),
+        word("source", "The key, or the class.", nullable=False),
+    ),
+)
+
 FEATURES = Table(
     "features",
     "One row per config and feature, for counting populations.",
@@ -355,7 +372,7 @@ SNAPSHOT = Table(
 
 CONTENT: tuple[Table, ...] = (
     MODELS, CONFIGS, DESIGNS, LAYERS, PARAMETERS, STATES,
-    REFUSALS, FEATURES, REPORTED, CHECKS, DISAGREEMENTS, MEASUREMENTS,
+    CONSTANTS, REFUSALS, FEATURES, REPORTED, CHECKS, DISAGREEMENTS, MEASUREMENTS,
 )  # fmt: skip
 """What a snapshot says; two snapshots with equal digests of these are equal."""
 

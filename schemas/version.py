@@ -15,7 +15,7 @@ SCHEMA_CHANGES: tuple[tuple[str, str], ...] = (
             " norm_class has nonparametric_rmsnorm, norm_placement mixed; role has source, beside, once. New:"
             " attention_mask, growth_bytes_per_token and _first, params_active_max, prefill_attention_flops_*;"
             " layers.position and attention_mask; parameters.choices; states.stack, owner, owner_step, k_elements,"
-            " v_elements, channels, kernel."
+            " v_elements, channels, kernel; kind and doubt of a config, the table constants, refusal_kind adapter."
         ),
     ),
     ("1.0.0", "First published tables, views and macros."),

@@ -30,6 +30,20 @@ class Verdict(StrEnum):
     REFUSED = "refused"
 
 
+class ModelKind(StrEnum):
+    """What the language model in a file is."""
+
+    CAUSAL_LM = "causal_lm"
+    ENCODER = "encoder"  # sees the whole input at once: masked models, embedders
+    ENCODER_DECODER = "encoder_decoder"
+    DIFFUSION_LM = "diffusion_lm"
+    HEADLESS = "headless"  # a decoder without a head
+    CLASSIFIER = "classifier"  # an output per label; cross-encoders too
+    REWARD = "reward"  # an output that says how good a text is; value heads too
+    DRAFT = "draft"  # proposes tokens to a larger model
+    ADAPTER = "adapter"
+
+
 class Check(StrEnum):
     """The derived total held against the checkpoint's own."""
 
@@ -48,6 +62,7 @@ class RefusalKind(StrEnum):
     TOO_DEEP = "too_deep"
     UNKNOWN_FAMILY = "unknown_family"
     UNKNOWN_CLASS = "unknown_class"
+    ADAPTER = "adapter"
     MISSING_KEY = "missing_key"
     BAD_VALUE = "bad_value"
     CONTRADICTION = "contradiction"

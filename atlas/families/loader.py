@@ -40,7 +40,7 @@ def family(model_type: str) -> Family:
     """The row of a model_type; raises `Refused` (unknown_family)."""
     if model_type not in available():
         raise Refused(RefusalKind.UNKNOWN_FAMILY, f"no rules for model_type {shown(model_type)}")
-    return _made(model_type, merged(model_type))
+    return made(model_type, {**merged(model_type), "class_names": class_names(model_type)})
 
 
 def row(model_type: str) -> dict[str, Any]:
@@ -66,6 +66,12 @@ def merged(model_type: str) -> Mapping[str, Any]:
     return over(base, {k: v for k, v in own.items() if k != "extends"})
 
 
+def class_names(model_type: str) -> tuple[str, ...]:
+    """The classes that a row itself names, those whose heads it tells among them; none of its parent's."""
+    own = row(model_type)
+    return (*own.get("class_names", ()), *(k for k, v in own.get("classes", {}).items() if v != "unknown"))
+
+
 def over(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """What `own` says over what `base` says."""
     made, own = dict(base), dict(own)
@@ -84,11 +90,12 @@ def over(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _made(model_type: str, written: Mapping[str, Any]) -> Family:
+def made(model_type: str, written: Mapping[str, Any]) -> Family:
+    """The rules that a merged row is."""
     encoder = written.get("encoder")
     row = {k: v for k, v in written.items() if k != "encoder"}
     if encoder is not None:
-        row["encoder"] = _made(model_type, over(row, encoder))
+        row["encoder"] = made(model_type, over(row, encoder))
     for kind in ("mixers", "ffns"):
         row[kind] = {word: _specs(value) for word, value in row.get(kind, {}).items()}
     row["correct"] = tuple(msgspec.convert(each, Correction) for each in row.get("correct", ()))
@@ -96,6 +103,9 @@ def _made(model_type: str, written: Mapping[str, Any]) -> Family:
         if key in row:
             row[key] = tuple(row[key])
     row["keys"] = {k: tuple(_listed(v)) for k, v in row.get("keys", {}).items()}
+    row |= {k: frozenset(row.get(k, ())) for k in ("class_names", "reads", "inside")}
+    row["visible"] = ALWAYS.union(row["reads"], row.get("defaults", {}))
+    row["named"] = row["visible"].union(k.partition(".")[0] for keys in row["keys"].values() for k in keys)
     row["irrelevant"] = IRRELEVANT.union(row.get("irrelevant", ()))
     if "text" in row:
         row["text"] = msgspec.convert(row["text"], Wrapped)
@@ -107,6 +117,37 @@ def _made(model_type: str, written: Mapping[str, Any]) -> Family:
     open_to_change = row["keys"].keys() | row.get("defaults", {}).keys()
     row["settled"] = {k: row["unstated"][k] for k in row.get("facts", {}) if k not in open_to_change}
     return Family(**row)
+
+
+ALWAYS = frozenset((
+    "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "tie_word_embeddings",
+    "max_position_embeddings", "original_max_position_embeddings", "rope_theta", "rope_scaling", "rope_parameters",
+))  # fmt: skip
+"""What every class reads that has it at all: without an effect where nothing is rotated."""
+
+
+def with_defaults(rules: Family, table: Mapping[str, Any]) -> Family:
+    """The rules of a language model with the defaults that its wrapper's class puts under absent keys."""
+    made = {
+        k: Evidence(k, v, Origin.CLASS_DEFAULT.value, "the wrapper's class when the key is absent")
+        for k, v in table.items()
+    }
+    return msgspec.structs.replace(
+        rules,
+        defaults={**rules.defaults, **table},
+        unstated={**rules.unstated, **made},
+        settled={k: e for k, e in rules.settled.items() if k not in table},
+        visible=rules.visible.union(table),
+        named=rules.named.union(table),
+    )
+
+
+@cache
+def owners(cls: str) -> tuple[str, ...]:
+    """The families whose own list has this class, wrappers among them; a row that only follows another has none."""
+    texts = {f.name[:-5]: f.read_text("utf-8") for f in files(ROWS).iterdir() if f.name.endswith(".toml")}
+    holding = (m for m, text in texts.items() if known(m) and f'"{cls}"' in text)
+    return tuple(sorted(m for m in holding if cls in family(m).class_names))
 
 
 def _unstated(model_type: str, row: dict[str, Any]) -> dict[str, Evidence]:
@@ -138,6 +179,9 @@ def _spec(value: str | dict[str, Any]) -> Spec:
 _REVIEWED = row("_irrelevant")
 IRRELEVANT = frozenset(_REVIEWED["keys"])
 """Keys reviewed as saying nothing of structure, cost or storage."""
+
+NEUTRAL: Mapping[str, tuple[Any, ...]] = {k: tuple(v) for k, v in _REVIEWED["neutral"].items()}
+"""Values that say nothing under a key that says something with others."""
 
 BESIDE = IRRELEVANT.union(_REVIEWED["beside"])
 """Keys of a wrapper that say nothing of its language model."""

@@ -79,7 +79,9 @@ class Family(msgspec.Struct, frozen=True, eq=False):
     facts: Mapping[str, Any] = {}
     derive: Mapping[str, str] = {}  # fields that follow from other keys, by the rules of atlas/reading/derivations
     outer: Mapping[str, Any] = {}
-    classes: Mapping[str, str] = {}
+    classes: Mapping[str, str] = {}  # heads of classes whose name's ending does not tell it
+    class_names: frozenset[str] = frozenset()  # the classes these rules describe: the library's own, and published ones
+    reads: frozenset[str] = frozenset()  # fields that the class reads although the row gives them no key and no default
     names: Mapping[
         str, str | list[str]
     ] = {}  # how checkpoints call the tensors: see _names.toml, atlas/checkpoint/naming.py
@@ -87,6 +89,8 @@ class Family(msgspec.Struct, frozen=True, eq=False):
     text: Wrapped | None = None
     beside: frozenset[str] = frozenset()  # keys of the wrapper that are read or say nothing, where there is a wrapper
     lifts: bool = False  # of the wrapper's `text`
+    text_defaults: Mapping[str, Any] = {}  # of a wrapper: what its class puts under absent keys of the language model
+    inside: frozenset[str] = frozenset()  # of a wrapper: keys of the language model's config that say nothing here
     stacks: str = "decoder"
     encoder: Family | None = None  # what the row says of its encoder, over what it says of its decoder
     mtp: Mtp | None = None
@@ -96,3 +100,5 @@ class Family(msgspec.Struct, frozen=True, eq=False):
     expect: tuple[Mapping[str, Any], ...] = ()
     unstated: Mapping[str, Evidence] = {}  # made of defaults and facts: what is noted where no key answers
     settled: Mapping[str, Evidence] = {}  # the facts among them that no key and no default can change
+    visible: frozenset[str] = frozenset()  # made of defaults and reads: fields that a key of their own name answers
+    named: frozenset[str] = frozenset()  # made of the same and of `keys`: keys whose effect these rules know

@@ -15,15 +15,18 @@ from typing import Any, cast
 
 Table = Mapping[str, Any]
 
-MERGED = ("keys", "defaults", "facts", "derive", "outer", "classes", "names", "text", "mtp")
+MERGED = ("keys", "defaults", "facts", "derive", "outer", "classes", "names", "text", "mtp", "text_defaults")
 """Tables that are merged key by key."""
 REPLACED = ("mixers", "ffns")
 """Tables that stand for the parent's as a whole; each word of theirs means one part or several."""
 WORDS = {"layout": "layouts", "ffn_layout": "ffn_layouts", "ends": "ends", "norms": "norm_readers", "stacks": "stacks"}
 """Words of a row, and the list of the vocabulary that they are of."""
-LISTS = ("mixer_norms", "ffn_norms", "irrelevant", "beside", "references", "unset", "expect", "correct")
+LISTS = (
+    *("mixer_norms", "ffn_norms", "irrelevant", "beside", "references", "unset", "expect", "correct"),
+    *("class_names", "reads", "inside"),
+)
 PLAIN = ("extends", "mtp_unstated")
-EVIDENCE = ("references", "expect", "correct")
+EVIDENCE = ("references", "expect", "correct", "class_names")
 """What belongs to the row it stands in, and is never inherited."""
 OF_TEXT = ("key", "family", "flat", "unnamed", "only", "lifts")
 OF_MTP = ("layers", "style", "copies", "own_head", "most", "streams")
@@ -178,6 +181,7 @@ READERS: Mapping[str, Callable[[Table, str], Iterator[str]]] = {  # words of con
     "defaults": _fields,
     "facts": _fields,
     "outer": _fields,
+    "text_defaults": _fields,
     "derive": _derived,
     "text": _wrapper,
     "mtp": _drafts,

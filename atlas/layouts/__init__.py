@@ -48,6 +48,9 @@ MIXER_LAYOUTS: dict[str, Layout] = {
     "every_nth_linear": hybrids.every_nth_linear,
     "pattern_letters": hybrids.pattern_letters,
     "blocks": blocks.mixers,
+    "blocks_listed": blocks.heads_listed,
+    "block_kinds": blocks.kinds_listed,
+    "one_layer": common.one_layer,
     "granite_hybrid": mixed.granite_hybrid,
     "attention_at": mixed.attention_at,
     "attention_every": mixed.attention_every,
@@ -87,6 +90,7 @@ FFN_LAYOUTS: dict[str, Layout] = {
     "topk_listed": experts.topk_listed,
     "no_ffn": experts.no_ffn,
     "blocks": blocks.ffns,
+    "blocks_listed": blocks.widths_listed,
     "experts_every": mixed.experts_every,
     "experts_if_any": mixed.experts_if_any,
     "mlp_types": latent.mlp_types,
@@ -98,7 +102,19 @@ FFN_LAYOUTS: dict[str, Layout] = {
     **stacks.FFN_LAYOUTS,
     **bailing.FFN_LAYOUTS,
 }
-FOLLOWING: dict[str, Following] = {"one_part": one_part, **loops.FOLLOWING, **inkling.FOLLOWING}
+
+
+def one_block(_: Config, mixers: Words) -> Words:
+    """The same, where a word says more of its block than its kind."""
+    return mixers
+
+
+FOLLOWING: dict[str, Following] = {
+    "one_part": one_part,
+    "block_experts": one_block,
+    **loops.FOLLOWING,
+    **inkling.FOLLOWING,
+}
 
 
 def words(c: Config) -> tuple[tuple[Word, Word], ...]:

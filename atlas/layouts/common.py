@@ -6,7 +6,7 @@ from typing import Any
 
 from atlas.layouts.words import Kinds
 from atlas.reading.config import Config
-from atlas.refusal import bad_value, contradiction
+from atlas.refusal import bad_value, contradiction, not_derivable
 
 MAX_LAYERS = 4096
 
@@ -23,6 +23,13 @@ def same(c: Config) -> Kinds:
     """Every layer alike: the row's only word."""
     word = next(iter(c.rules.mixers))
     return (word,) * n_layers(c)
+
+
+def one_layer(c: Config) -> Kinds:
+    """The row's only word, once: a draft of another depth is not described."""
+    if n_layers(c) != 1:
+        raise not_derivable(f"{n_layers(c)} layers: what such a draft's further layers read is not described")
+    return (next(iter(c.rules.mixers)),)
 
 
 def same_ffn(c: Config) -> Kinds:

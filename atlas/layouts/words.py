@@ -60,6 +60,20 @@ class Chosen(Differing, frozen=True, cache_hash=True):
     top_k: int
 
 
+class KvHeads(Differing, frozen=True, cache_hash=True):
+    """Attention with so many KV heads (pruned block by block)."""
+
+    heads: int
+
+
+class Experts(Differing, frozen=True, cache_hash=True):
+    """Experts of a number, a width and a top-k of their own (pruned block by block)."""
+
+    number: int
+    width: int
+    top_k: int
+
+
 Word = str | Differing
 Words = tuple[Word, ...]
 Kinds = tuple[str, ...]

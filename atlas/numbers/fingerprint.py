@@ -48,11 +48,13 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     revision: str | None = None
     model_type: str | None = None
     architecture_class: str | None = None
+    kind: str | None = None
     design_id: str | None = None
     verdict: str
     check: str = "unchecked"
     refusal_kind: str | None = None
     refusal_reason: str | None = None
+    doubt: str | None = None
     # shape
     n_layers: int | None = None
     d_model: int | None = None

@@ -20,7 +20,8 @@ from functools import lru_cache
 
 import msgspec
 
-from atlas.numbers.structure import CACHE_WIDTH, Layer, Model, Part, Read, State
+from atlas.numbers.entries import CACHE_WIDTH
+from atlas.numbers.structure import Layer, Model, Part, Read, State
 from schemas.vocabulary import APART, Component, Role
 
 CONTEXTS = {"4k": 4_096, "32k": 32_768, "128k": 131_072, "1m": 1_048_576}

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from atlas.numbers.entries import CACHE_WIDTH
 from atlas.numbers.fingerprint import LayerRow
 from atlas.numbers.measure import component, layer_ledger, params_total, part_ledger, whole
 from atlas.numbers.shape import infos
-from atlas.numbers.structure import CACHE_WIDTH, Layer, Mixing, Model, Part, Run, State
+from atlas.numbers.structure import Layer, Mixing, Model, Part, Run, State
 from schemas.vocabulary import Component, Ffn, Mixer
 
 Row = dict[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.numbers.structure import Mixing, Part, Read, Tensor, part
+from atlas.numbers.structure import Layer, Mixing, Part, Read, Tensor, layer, part
 from atlas.parts.norms import vector
 from schemas.vocabulary import Component, Mask, Role
 
@@ -18,6 +18,22 @@ def both_ways(p: Part) -> Part:
     assert isinstance(p.info, Mixing)  # noqa: S101 - attention has it
     reads = tuple(r._replace(both_ways=True) for r in p.reads)
     return part("attention.both_ways", p.tensors, (), reads, p.info._replace(mask=Mask.BIDIRECTIONAL))
+
+
+@lru_cache(maxsize=4096)
+def looking_both_ways(each: Layer) -> Layer:
+    """The layer with its attention looking both ways; what is no attention stays as it is."""
+    return layer(tuple(both_ways(p) if isinstance(p.info, Mixing) and p.info.attention_kind else p for p in each.parts))
+
+
+@lru_cache(maxsize=1024)
+def wider_inside(p: Part, width: int) -> Part:
+    """The same attention with queries, keys and values projected from this width."""
+    made = [
+        t if t.name.startswith("self_attn.o_proj") or len(t.shape) == 1 else t._replace(shape=(t.shape[0], width))
+        for t in p.tensors
+    ]
+    return part(p.kind, made, p.states, p.reads, p.info)
 
 
 @lru_cache(maxsize=4096)

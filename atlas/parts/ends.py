@@ -59,9 +59,22 @@ def _head(s: Ends, e: int) -> list[Part]:
         made = [Tensor("lm_head.weight", (s.vocab, e), Component.UNEMBEDDING, stored=0 if s.tied else 1)]
         made += [Tensor("lm_head.bias", (s.vocab,), Component.UNEMBEDDING, Role.VECTOR)] * s.head_bias
         return [part("head", made)]
+    if s.head in TWO_LAYERS:
+        return [part("head", [*_dense("score.0", e, e), *_dense("score.2", s.labels, e)])]
     made = [Tensor("score.weight", (s.labels, e), Component.OTHER)]
     made += [Tensor("score.bias", (s.labels,), Component.OTHER, Role.VECTOR)] * (s.head not in ("score", "value"))
     return [part("head", made)]
+
+
+def _dense(name: str, out: int, inside: int) -> list[Tensor]:
+    return [
+        Tensor(f"{name}.weight", (out, inside), Component.OTHER),
+        Tensor(f"{name}.bias", (out,), Component.OTHER, Role.VECTOR),
+    ]
+
+
+TWO_LAYERS = ("process_reward", "outcome_reward")
+"""Heads of a square matrix, a ReLU and a matrix to the outputs, both with a bias."""
 
 
 @lru_cache(maxsize=256)

@@ -54,7 +54,7 @@ def known_head(c: Config, *heads: str) -> tuple[str | None, str]:
     return cls, head
 
 
-FIXED = {"qa": 2, "value": 1, "value_bias": 1}
+FIXED = {"qa": 2, "value": 1, "value_bias": 1, "process_reward": 2, "outcome_reward": 1}
 """Heads whose number of outputs no key states: the two ends of a span, or one value without or with a bias."""
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from atlas.layouts.words import Chosen
+import msgspec
+
+from atlas.layouts.words import Chosen, Experts
 from atlas.numbers.structure import Feeding, Part
 from atlas.parts.additions import extended, latent_norm
 from atlas.parts.experts import (
@@ -52,6 +54,13 @@ def routed_alone(v: View) -> Moe:
     """Scalars of gated experts without any shared one."""
     width, experts, top_k = v.count("moe_intermediate_size"), v.count("num_experts"), v.count("num_experts_per_tok")
     return Moe(v.count("hidden_size"), width, experts, top_k, True, activation(v))
+
+
+def read_block_moe(v: View) -> Part:
+    """Experts whose number, width and top-k their block states."""
+    own = said(v, Experts)
+    facts = {"num_experts": own.number, "moe_intermediate_size": own.width, "num_experts_per_tok": own.top_k}
+    return read_moe(View(v.config, msgspec.structs.replace(v.spec, facts={**v.spec.facts, **facts}), own))
 
 
 def shared_width(v: View, n: int, width: int) -> int:

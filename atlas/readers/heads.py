@@ -6,7 +6,7 @@ is refused.
 
 from __future__ import annotations
 
-from atlas.layouts.words import Grouped
+from atlas.layouts.words import Grouped, KvHeads
 from atlas.numbers.structure import Part
 from atlas.parts.attention import Gqa, gqa
 from atlas.readers.attention import head_dim, rotary_dim
@@ -21,6 +21,13 @@ def read_block_attention(v: View) -> Part:
         raise contradiction(f"{heads} query heads are no multiple of {group} in a group")
     hd, bias = head_dim(v, d, heads), v.flag("attention_bias")
     return gqa(Gqa(d, heads, heads // group, hd, hd, bias, bias, rotary_dim=hd))
+
+
+def read_block_heads(v: View) -> Part:
+    """Attention with the KV heads that its block states."""
+    d, heads = v.count("hidden_size"), v.count("num_attention_heads")
+    hd = head_dim(v, d, heads)
+    return gqa(Gqa(d, heads, said(v, KvHeads).heads, hd, hd, v.flag("qkv_bias"), v.flag("o_bias"), rotary_dim=hd))
 
 
 def read_qwen(v: View) -> Part:

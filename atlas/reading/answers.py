@@ -21,12 +21,13 @@ class Answers(dict[str, Any]):
     It holds what it looks in and notes in, and nothing that holds it: a reader is freed as soon as it is let go.
     """
 
-    __slots__ = ("noted", "prefix", "raw", "read", "rules")
+    __slots__ = ("noted", "prefix", "raw", "read", "rules", "visible")
 
     def __init__(self, raw: Raw, rules: Family, prefix: str) -> None:
         super().__init__()
         self.raw = raw
         self.rules = rules
+        self.visible = rules.visible
         self.prefix = prefix
         self.read: set[str] = set()
         self.noted: dict[str, Evidence] = {}
@@ -47,9 +48,12 @@ class Answers(dict[str, Any]):
         return value
 
     def _plain(self, field: str) -> Any:
-        """Look up a field that has no other spelling."""
+        """Look up a field that has no other spelling.
+
+        A key that the class does not read is no answer, whichever part knows a field of its name.
+        """
         value = self.raw.get(field, _ABSENT)
-        if value is _ABSENT:
+        if value is _ABSENT or field not in self.visible:
             return self._unstated(field)
         self.read.add(field)
         if value is not None:

@@ -97,7 +97,15 @@ class Config:
             return self.note(
                 field, self.rules.outer[field], Origin.CLASS_DEFAULT.value, "wrapper's class when the key is absent"
             )
-        return self.values[field]
+        return self._of_two(field, given)
+
+    def _of_two(self, field: str, given: Any) -> Any:
+        """The language model's word where the wrapper says nothing; both readings are noted where they differ."""
+        other = self.rules.outer.get(field)
+        if given is None or other is None or bool(other) == bool(given):
+            return self.values[field]
+        said = f"{self.prefix}{field}; the wrapper states none, and its class takes {str(other).lower()} then"
+        return self.note(field, given, EXPLICIT, said)
 
     def opt(self, field: str) -> Any:
         """The value, or None where it is null or unknown."""

@@ -39,6 +39,7 @@ ORIGINS = {
     "correction": SERIES[5],
     "header": SERIES[4],
     "reported": SERIES[6],
+    "constant": SERIES[6],
     "no_effect": GRID,
     "unread": PAPER,
 }

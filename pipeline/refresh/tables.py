@@ -28,6 +28,7 @@ from schemas.fields import at_home
 from schemas.registry import (
     CHECKS,
     CONFIGS,
+    CONSTANTS,
     CONTENT,
     DESIGNS,
     FEATURES,
@@ -51,7 +52,7 @@ UNREADABLE = {
 }
 """Refusals that say something of the file rather than of the architecture."""
 
-OF_CONFIGS = (CONFIGS, REFUSALS, FEATURES)
+OF_CONFIGS = (CONFIGS, CONSTANTS, REFUSALS, FEATURES)
 """Tables whose rows follow from a text alone, and have its config_id."""
 
 OF_DESIGNS = (DESIGNS, LAYERS, PARAMETERS, STATES)
@@ -196,6 +197,10 @@ class Gatherer:
         text, blob = _kept(raw)
         evidence = [(e.field, _json(e.value).decode(), str(e.origin), e.source) for e in derived.evidence]
         self.columns["configs"].add((config_id, text, blob, len(raw), *_of_config(row), evidence, list(derived.unread)))
+        for each in derived.constants:
+            self.columns["constants"].add(
+                (config_id, each.field, _json(each.value).decode(), str(each.origin), each.source)
+            )
         for feature in dict.fromkeys(derived.features):
             self.columns["features"].add((config_id, feature))
         if derived.model is None:
@@ -248,7 +253,17 @@ class Gatherer:
             for row in rows:
                 self.columns[name].add(tuple(row.get(c) for c in TABLES[name].columns))
         made = _without_orphans({name: columns.frame() for name, columns in self.columns.items()})
-        return made | {"checks": _with_hub_totals(made)}
+        made |= {"checks": _with_hub_totals(made)}
+        return made | {"configs": _proved(made)}
+
+
+def _proved(made: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """The configs, with those lifted whose doubt a check answers."""
+    if not made["checks"].height:
+        return made["configs"]
+    from pipeline.refresh import proving
+
+    return proving.proved(made)
 
 
 def _with_hub_totals(made: Mapping[str, pl.DataFrame]) -> pl.DataFrame:

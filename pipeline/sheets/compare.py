@@ -47,6 +47,7 @@ class Subject(msgspec.Struct, frozen=True):
     source: str
     row: Fingerprint
     sized: Sized
+    derived: Derived
 
 
 class Compared(msgspec.Struct, frozen=True):
@@ -75,7 +76,7 @@ def _subject(home: Path, snapshot: str | None, wanted: str, at: int, width: floa
     if derived.model is None:
         f = derived.fingerprint
         raise Invalid(f"{terminal(name)} cannot be compared, it is refused ({f.refusal_kind}): {f.refusal_reason}")
-    return Subject(name, source, derived.fingerprint, _sized(derived, at, width))
+    return Subject(name, source, derived.fingerprint, _sized(derived, at, width), derived)
 
 
 def _local(path: str) -> tuple[str, str, Derived]:
@@ -116,8 +117,25 @@ def facts(c: Compared) -> Iterator[tuple[str, list[Fact]]]:
     at = tokens(c.at)
     yield "Shape", _applying(_shape(rows))
     yield "Weights", _applying(_weights(rows))
+    yield "Computation, where it differs", _computation(c)
     yield f"One sequence, cache at {c.dtype}", _applying(_state(c, at))
     yield "One token, weights at bf16", _applying(_cost(c, at))
+
+
+def _computation(c: Compared) -> list[Fact]:
+    """Epsilons, scales, pairings and the like that are not the same for all."""
+    found = inspect.other_constants([s.derived for s in c.subjects])
+    return [(name.replace("_", " "), _brief, list(values)) for name, values in found.items()]
+
+
+def _brief(value: object) -> str:
+    return shorten(str(value), 20)
+
+
+def same_design(c: Compared) -> bool:
+    """Whether all models have one design and yet compute something else."""
+    one = len({s.row.design_id for s in c.subjects}) == 1
+    return one and bool(inspect.other_constants([s.derived for s in c.subjects]))
 
 
 def _applying(found: list[Fact]) -> list[Fact]:
@@ -236,6 +254,8 @@ def _abreast(c: Compared, shown: slice) -> Iterator[Line]:
     heads = [f"{_letter(first + i)} {_short(s.name, each - 3)}".rjust(each) for i, s in enumerate(subjects)]
     yield [(" " * (LABEL + 2), ""), ("".join(heads), HEAD)]
     for section, found in facts(c):
+        if not found:
+            continue
         yield title(section)
         tight = any(len(_cell(_count, v)) >= each for _, show, values in found if show is _count for v in values[shown])
         for label, show, values in found:
@@ -259,9 +279,14 @@ def _cell(show: Show, value: object) -> str:
 
 
 def _notes(c: Compared) -> Iterator[Line]:
+    if same_design(c):
+        yield from wrapped(SAME, 0, WARN)
     yield from wrapped(f"{MARK} marks what differs. {_SIZES}", 0, DIM)
     for s in beyond(c):
         yield from wrapped(_less(terminal(s.name), s, c), 0, WARN)
+
+
+SAME = "One design, another computation: the constants above differ, and a model that takes the other's is wrong."
 
 
 def _less(name: str, s: Subject, c: Compared) -> str:
@@ -284,6 +309,8 @@ def as_markdown(c: Compared) -> Iterator[str]:
         for label, show, values in found:
             cells = ["-" if v is None else markdown(show(v)) for v in values]
             yield f"| {MARK if _differs(values) else ''} | {label.strip()} | {' | '.join(cells)} |"
+    if same_design(c):
+        yield from ("", SAME)
     for s in beyond(c):
         yield from ("", _less(markdown(s.name), s, c))
 
@@ -296,4 +323,6 @@ def as_object(c: Compared) -> dict[str, Any]:
     ]
     columns = [k for k in Fingerprint.__struct_fields__ if k not in ("repo_id", "revision")]
     differing = [k for k in columns if _differs([getattr(s.row, k) for s in c.subjects])]
-    return {"context": c.at, "cache_dtype": c.dtype, "models": models, "differing": differing}
+    constants = inspect.other_constants([s.derived for s in c.subjects])
+    made = {"context": c.at, "cache_dtype": c.dtype, "models": models, "differing": differing}
+    return made | {"constants": constants, "same_design": len({s.row.design_id for s in c.subjects}) == 1}

@@ -100,7 +100,9 @@ def sheet_of(
     """The sheet of one model; of a what-if, with what it changes against the original."""
     yield from sheet(d, layers=layers, evidence=evidence)
     if changes and d.model is not None:
-        yield from differences(derived(raw, name, None).fingerprint, d.fingerprint)
+        before = derived(raw, name, None)
+        yield from differences(before.fingerprint, d.fingerprint)
+        yield from computing(before, d)
 
 
 def differences(before: Fingerprint, after: Fingerprint) -> Iterator[Line]:
@@ -113,7 +115,32 @@ def differences(before: Fingerprint, after: Fingerprint) -> Iterator[Line]:
         for label, one, other in _entries(column, was, now) if maps else ((column, was, now),):
             yield [(f"  {label:<32}", ""), (f"{_shown(one):>22}", DIM), (f"{_shown(other):>22}", STRONG)]
     if not columns:
-        yield [("  nothing: no column differs", DIM)]
+        yield [("  no column differs", DIM)]
+
+
+def computing(before: Derived, after: Derived) -> Iterator[Line]:
+    """Constants that differ: the same design computes something else."""
+    found = other_constants([before, after])
+    if not found:
+        return
+    same = before.fingerprint.design_id == after.fingerprint.design_id
+    yield [("  same design, another computation:" if same else "  another computation:", WARN)]
+    for name, values in found.items():
+        was, now = (f"{_exact(v):>22}" for v in values)
+        yield [(f"  {name:<32}", ""), (was, DIM), (now, STRONG)]
+
+
+def _exact(value: object) -> str:
+    """A constant as it is: an epsilon has no four decimals."""
+    return f"{value:g}" if isinstance(value, float) else _shown("-" if value is None else value)
+
+
+def other_constants(found: list[Derived]) -> dict[str, list[object]]:
+    """The constants that are not the same for all, by name, with a value each; None where nothing states one."""
+    each = [{e.field: e.value for e in d.constants} for d in found]
+    names = sorted({name for known in each for name in known})
+    table = {name: [known.get(name) for known in each] for name in names}
+    return {name: values for name, values in table.items() if any(v != values[0] for v in values)}
 
 
 def _entries(column: str, was: dict[str, object], now: dict[str, object]) -> Iterator[tuple[str, object, object]]:

@@ -50,10 +50,19 @@ def sheet(derived: Derived, *, layers: bool = False, evidence: bool = False) -> 
 def _identity(f: Fingerprint) -> Iterator[Line]:
     name = shorten(terminal(f.repo_id or "(unnamed)"), WIDTH - 12)
     yield [(name, STRONG), (f"{f.verdict:>{WIDTH - len(name)}}", WARN if f.verdict != "known" else "green")]
-    parts = [f.model_type, f.architecture_class, f.design_id and f"design {f.design_id}"]
+    parts = [f.kind, f.model_type, f.architecture_class, f.design_id and f"design {f.design_id}"]
     if any(parts):
         yield [(shorten(" · ".join(terminal(p) for p in parts if p), WIDTH), DIM)]
+    yield from _reservations(f)
     yield []
+
+
+def _reservations(f: Fingerprint) -> Iterator[Line]:
+    """What speaks against the numbers below: a total that disagrees, a key that nobody can answer for."""
+    if f.check == "off":
+        yield [("check off: ", WARN), ("the checkpoint's own total is another", STRONG)]
+    if f.doubt is not None:
+        yield from wrapped(terminal(f.doubt), indent=2)
 
 
 def _refusal(f: Fingerprint) -> Iterator[Line]:

@@ -115,17 +115,32 @@ def _difference(con: duckdb.DuckDBPyConnection, old: Entry, new: Entry) -> Diffe
 def both(before: Path, after: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """Two snapshot files open side by side, read-only, with the values of every config in the views `b` and `a`."""
     with duckdb.connect(config={"temp_directory": "", "threads": 2}) as con:
-        for name, path, view in (("before", before, "b"), ("after", after, "a")):
+        for name, path in (("before", before), ("after", after)):
             con.execute(f"ATTACH {quoted(str(path))} AS {name} (READ_ONLY)")
+        with_constants = all(_has(con, name, CONSTANTS) for name in ("before", "after"))
+        for name, view in (("before", "b"), ("after", "a")):
+            more, joined = (", k.constants", _CONSTANTS.format(name=name)) if with_constants else ("", "")
             con.execute(
                 f"CREATE TEMP VIEW {view} AS SELECT c.*, d.* EXCLUDE (design_id), r.kind AS refusal_kind,"
-                f" r.reason AS refusal_reason, f.features FROM {name}.configs c"
+                f" r.reason AS refusal_reason, f.features{more} FROM {name}.configs c"
                 f" LEFT JOIN {name}.designs d USING (design_id) LEFT JOIN {name}.refusals r USING (config_id)"
                 " LEFT JOIN (SELECT config_id, list(feature ORDER BY feature) AS features"
-                f" FROM {name}.features GROUP BY ALL) f USING (config_id)"
+                f" FROM {name}.features GROUP BY ALL) f USING (config_id){joined}"
             )
         con.execute("SET enable_external_access = false")
         yield con
+
+
+def _has(con: duckdb.DuckDBPyConnection, name: str, table: str) -> bool:
+    query = "SELECT count(*) FROM duckdb_tables() WHERE database_name = ? AND table_name = ?"
+    return con.execute(query, [name, table]).fetchall()[0][0] > 0
+
+
+CONSTANTS = "constants"
+_CONSTANTS = (
+    " LEFT JOIN (SELECT config_id, list(field || ' = ' || value ORDER BY field) AS constants"
+    " FROM {name}.constants GROUP BY ALL) k USING (config_id)"
+)
 
 
 def ours(con: duckdb.DuckDBPyConnection) -> Ours:
@@ -200,8 +215,19 @@ def _changes(con: duckdb.DuckDBPyConnection, pairs: str, columns: dict[str, bool
 
 
 def _examples(con: duckdb.DuckDBPyConnection, pairs: str, column: str, differs: str) -> list[Example]:
-    query = f'SELECT repo_id, b."{column}"::VARCHAR, a."{column}"::VARCHAR {pairs} AND {differs}'
+    shown = [_shown(column, one, other) for one, other in (("b", "a"), ("a", "b"))]
+    query = f"SELECT repo_id, {shown[0]}, {shown[1]} {pairs} AND {differs}"
     return [Example(*row) for row in con.execute(f"{query} ORDER BY repo_id LIMIT {EXAMPLES}").fetchall()]
+
+
+def _shown(column: str, one: str, other: str) -> str:
+    """A value as text; of constants only those that the other side has not."""
+    if column != CONSTANTS:
+        return f'{one}."{column}"::VARCHAR'
+    return (
+        f"array_to_string(list_filter(coalesce({one}.constants, []),"
+        f" lambda c: NOT list_contains(coalesce({other}.constants, []), c)), ', ')"
+    )
 
 
 def _verdicts(con: duckdb.DuckDBPyConnection, pairs: str) -> list[Example]:

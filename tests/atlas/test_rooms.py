@@ -21,13 +21,16 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "atlas.layouts": BELOW_LAYOUTS,
     "atlas.parts": (*GROUND, "atlas.numbers"),
     "atlas.readers": BELOW_READERS,
-    "atlas.derived": ("atlas.numbers",),
+    "atlas.derived": (*GROUND, "atlas.numbers", "atlas.families", "atlas.reading"),
+    "atlas.proof": (*GROUND, "atlas.numbers", "atlas.derived"),
+    "atlas.opening": (*BELOW_LAYOUTS, "atlas.assume"),
     "atlas.checkpoint": (*GROUND, "atlas.numbers", "atlas.families", "atlas.derived"),
     "atlas.assemble": (*BELOW_READERS, "atlas.readers"),
     "atlas.describe": (*BELOW_READERS, "atlas.readers", "atlas.derived"),
     "atlas.assume": (*BELOW_READERS, "atlas.readers", "atlas.derived"),
     "atlas.interpret": (
         *BELOW_READERS, "atlas.readers", "atlas.derived", "atlas.assemble", "atlas.describe", "atlas.assume",
+        "atlas.opening",
     ),
     "atlas": ("atlas.derived", "atlas.interpret", "atlas.numbers", "pipeline"),  # what the library hands on
     "pipeline": (),

@@ -184,6 +184,10 @@ _ROWS: dict[str, list[dict[str, Any]]] = {
         _state("bbbb", 0, "constant", 6, 0, width_bytes=4),
     ],
     "refusals": [{"config_id": BAD, "kind": "not_json", "reason": "not JSON: 'utf-8' codec can't decode byte 0xff"}],
+    "constants": [
+        {"config_id": A, "field": "norm_epsilon", "value": "1e-6", "origin": "alias", "source": "rms_norm_eps"},
+        {"config_id": A2, "field": "norm_epsilon", "value": "1e-5", "origin": "alias", "source": "rms_norm_eps"},
+    ],
     "features": [{"config_id": A, "feature": "gqa"}, {"config_id": A2, "feature": "gqa"}],
     "reported": [{"repo_id": "org/A-8B", "fact": "n", "value": "308", "unit": "weights", "citation": "Paper, table 1"}],
     "checks": [{"repo_id": "org/Bamba", "kind": "safetensors_total", "expected": 56, "derived": 56, "result": "exact"}],

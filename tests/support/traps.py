@@ -109,6 +109,7 @@ def kv_total(derived: Derived, rows: list[LayerRow], want: Any) -> float:
 
 
 READERS: dict[str, Callable[[Derived, list[LayerRow], Any], Any]] = {
+    "kv_bytes_per_token": column("kv_bytes_per_token"),
     "attention_kind": column("attention_kind"),
     "n_q_heads": column("n_q_heads"),
     "n_kv_heads": column("n_kv_heads"),

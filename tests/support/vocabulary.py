@@ -40,7 +40,7 @@ FIELDS = "# What parts, layouts and ends ask for: columns of a config under our 
 
 def fields() -> set[str]:
     """Every field that some row speaks of."""
-    names = [t for t in available() if t not in ("_irrelevant", "_names", "_vocabulary")]
+    names = [t for t in available() if t not in ("_irrelevant", "_names", "_overlays", "_vocabulary")]
     written = [part for t in names for own in [row(t)] for part in (own, own.get("encoder", {}))]
     return {field for own in written for field in _fields(own)}
 

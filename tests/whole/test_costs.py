@@ -6,14 +6,15 @@ from pathlib import Path
 
 import costs
 import pytest
+import steps
 
 DIFFERENCES = (
     costs.weight_differences,
     costs.attention_differences,
     costs.cross_differences,
     costs.prompt_differences,
-    costs.state_differences,
-    costs.limit_differences,
+    steps.state_differences,
+    steps.limit_differences,
 )
 MEASURED = {"published": 200, "defaults": 252}
 """Records of the reference whose costs were counted."""

@@ -40,10 +40,9 @@ ELSEWHERE = {
     # every layer holds experts; the parent's rule for which do is asked and answered
     *((x, "decoder_sparse_step") for x in ("lara_mini", "mellum", "qwen3_5_moe_text")),
     # lists of kinds that the class writes where none is stated, by these numbers
-    *((x, "first_k_dense_replace") for x in (
-        "glm4_moe_lite", "glm5_next_text", "hy_v3", "hy_v4", "hy_v4_vl_text", "kolibri1", "laguna", "mimo_v2_flash",
-        "minimax_m3_vl_text", "step3p5",
-    )),
+    *((x, "first_k_dense_replace") for x in ("kolibri1")),
+    # the list of kinds that the class writes where none is stated, by this number
+    ("kolibri1", "first_k_dense_replace"),
     *((x, f"index_{y}") for x in ("hy_v4", "hy_v4_vl_text") for y in ("topk_freq", "skip_topk_offset")),
     # a row that takes a parent's experts away: nothing asks
     *(("youtu", x) for x in (

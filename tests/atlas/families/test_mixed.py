@@ -119,8 +119,9 @@ def test_a_flat_file_and_a_nested_one_are_the_same_design() -> None:
     [(None, None, False), (None, True, True), (False, True, True), (True, None, True), (True, False, True)],
 )
 def test_the_tied_head_is_looked_for_in_both_places(*, root: bool | None, nested: bool | None, tied: bool) -> None:
-    """Qwen2.5-VL ties where the wrapper or its language model says so."""
-    config = VISION | {"tie_word_embeddings": root, "text_config": TEXT | {"tie_word_embeddings": nested}}
+    """Qwen2.5-VL ties where the wrapper or its language model says so; None stands for an absent key."""
+    stated = [{} if value is None else {"tie_word_embeddings": value} for value in (root, nested)]
+    config = VISION | stated[0] | {"text_config": TEXT | stated[1]}
     row = found(config)
     assert row.tie_word_embeddings is tied
     assert row.params_unembedding == (0 if tied else 100 * 64)

@@ -86,10 +86,11 @@ OURS = 100 * 64 + 2 * (4 * 64 * 64 + 3 * 64 * 128 + 2 * 64) + 64
 
 def test_the_hubs_own_totals_are_held_against_ours() -> None:
     """Equal totals are exact, also for an assumed architecture; a head stored again is explained; others are off."""
+    of = {"llama": "LlamaForCausalLM", "newfangled": "ThingForCausalLM"}
     totals = {"a/equal": ("llama", OURS), "a/assumed": ("newfangled", OURS), "a/twice": ("llama", OURS + 100 * 64)}
     totals |= {"a/other": ("llama", OURS + 1)}
     found = [
-        Input(name, orjson.dumps({**SMALL, "model_type": kind, "architectures": ["ThingForCausalLM"]}), "hub", None,
+        Input(name, orjson.dumps({**SMALL, "model_type": kind, "architectures": [of[kind]]}), "hub", None,
               listing={"hub_params_total": total, "hub_params_by_dtype": {"BF16": total}})
         for name, (kind, total) in totals.items()
     ]  # fmt: skip

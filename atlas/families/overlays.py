@@ -1,0 +1,53 @@
+"""Rules for classes that are made of a family's layers and something else: drafts, pruned blocks, upcycled merges.
+
+A table of `_overlays.toml` says what such a class says over the row of the family it stands on. A config is one of
+these by its class, or by a key (`states`) that no plain class of the family has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from atlas.families.loader import class_names, made, merged, over, row
+from atlas.families.rules import Family
+from atlas.parse import Raw
+
+_HEAD = ("on", "for_classes", "states", "reads")
+
+
+@cache
+def _tables() -> Mapping[str, Mapping[str, Any]]:
+    return row("_overlays")
+
+
+@cache
+def _by_family() -> Mapping[str, tuple[str, ...]]:
+    """The overlays that stand on each family."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, table in _tables().items():
+        for family in table["on"]:
+            found[family] = (*found.get(family, ()), name)
+    return found
+
+
+def applied(rules: Family, data: Raw, cls: str | None) -> Family:
+    """The rules for this class, or for what this key says: those of an overlay where one fits, else the family's."""
+    for name in _by_family().get(rules.model_type, ()):
+        table = _tables()[name]
+        key = table.get("states")
+        if cls in table.get("for_classes", ()) or (key is not None and data.get(key) is not None):
+            return _overlaid(rules.model_type, name)
+    return rules
+
+
+@cache
+def _overlaid(model_type: str, name: str) -> Family:
+    table = _tables()[name]
+    base = merged(model_type)
+    own = {k: v for k, v in table.items() if k not in _HEAD}
+    own["reads"] = [*base.get("reads", ()), *table.get("reads", ())]
+    own["irrelevant"] = [*base.get("irrelevant", ()), *table.get("irrelevant", ())]
+    own["class_names"] = [*class_names(model_type), *table.get("for_classes", ())]
+    return made(model_type, over(base, own))

@@ -1,0 +1,172 @@
+"""Which rules read a config, and where in the file its language model stands."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, cast
+
+import msgspec
+
+from atlas import assume
+from atlas.families import overlays
+from atlas.families.loader import BESIDE, family, known, owners, with_defaults
+from atlas.families.rules import Family
+from atlas.parse import Raw
+from atlas.reading import classes, correct, per_layer, types
+from atlas.reading.answers import DERIVED
+from atlas.reading.classes import model_type_of
+from atlas.reading.config import Config
+from atlas.refusal import Refused, contradiction, not_derivable, shown
+from schemas.vocabulary import RefusalKind
+
+NESTED = (
+    "text_config",
+    "language_config",
+    "llm_config",
+    "thinker_config.text_config",
+    "thinker_config",
+    "decoder_config",
+    "language_model_config",
+    "llm",
+)
+"""Where published files keep the config of a language model inside another."""
+SHAPE = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
+"""Keys that describe a language model's shape under their usual names."""
+
+
+def reader(data: Raw) -> Config:
+    """The reader of a config's language model: the config itself, or the one a wrapper holds."""
+    rules, why = chosen(data)
+    c = _held_reader(data, rules) if rules.text is not None else plain(data, rules)
+    if why is not None:
+        c.note("family", rules.model_type, DERIVED, why)
+    return c
+
+
+def chosen(data: Raw) -> tuple[Family, str | None]:
+    """The rules for a config, and how they were found where model_type has none; raises `Refused`."""
+    stated = _model_type(data)
+    if stated is not None and known(stated):
+        return family(stated), None
+    cls = classes.named(data)
+    found = owners(cls) if cls is not None and not classes.remote(data) else ()
+    if len(found) == 1:
+        how = "no model_type is stated" if stated is None else f"model_type {shown(stated)} has no rules"
+        return family(found[0]), f"{how}: the class {shown(cls)} belongs to {found[0]} alone"
+    return assume.rules(data, model_type_of(data)), None
+
+
+def plain(data: Raw, rules: Family) -> Config:
+    """The reader of a config that is no wrapper's; raises `Refused` where its shape stands in a sub-object alone."""
+    rules = overlays.applied(rules, data, classes.named(data))
+    if rules.model_type != assume.ASSUMED and rules.encoder is None:
+        _not_inside(data, rules)
+    return set_right(data, rules)
+
+
+def _not_inside(data: Raw, rules: Family) -> None:
+    """A file whose shape keys all stand in a sub-object is no model of class defaults."""
+    if data.get("hidden_size") is not None:
+        return
+    spelled = {k.partition(".")[0] for field in SHAPE for k in rules.keys.get(field, (field,))}
+    if any(data.get(key) is not None for key in spelled):
+        return
+    for key in NESTED:
+        _, inner = _held(data, key)
+        if isinstance(inner, dict) and sum(inner.get(k) is not None for k in SHAPE) > 1:  # pyright: ignore[reportUnknownMemberType]
+            where = "states its shape at the top of the file, but here all of it stands in"
+            raise contradiction(f"model_type {rules.model_type} {where} {key}")
+
+
+def _held_reader(data: Raw, rules: Family) -> Config:
+    """The reader of the language model that a wrapper holds, wherever published files nest it."""
+    assert rules.text is not None  # noqa: S101 - only wrappers come here
+    key = rules.text.key
+    outer, inner = _held(data, key)
+    if inner is None:
+        key, outer, inner = _elsewhere(data, key)
+    if inner is None and (rules.text.flat or all(data.get(k) is not None for k in SHAPE)):
+        return set_right(data, _with_outer(family(rules.text.family), rules, key, flat=True))
+    if not isinstance(inner, dict):
+        looked = ", ".join(dict.fromkeys((rules.text.key, *NESTED)))
+        raise Refused(
+            RefusalKind.MISSING_KEY,
+            f"{rules.text.key} is needed: the language model's own config stands under none of {looked}",
+        )
+    held = cast("Raw", inner)
+    return set_right(held, _with_outer(_inner_rules(held, rules), rules, key), outer, key + ".")
+
+
+def _elsewhere(data: Raw, usual: str) -> tuple[str, Raw, Any]:
+    """Where else a published layout nests the language model: an object that states a shape."""
+    for key in NESTED:
+        outer, inner = _held(data, key)
+        if isinstance(inner, dict) and inner.get("num_hidden_layers") is not None:  # pyright: ignore[reportUnknownMemberType]
+            return key, outer, cast("Raw", inner)
+    return usual, data, None
+
+
+def set_right(raw: Raw, rules: Family, outer: Raw | None = None, prefix: str = "") -> Config:
+    """The reader of an object by these rules, with the row's corrections of known wrong files applied."""
+    if not rules.correct:
+        return Config(raw, rules, outer, prefix)
+    right, said = correct.corrected(raw, rules.correct)
+    c = Config(right, rules, outer, prefix)
+    c.said = said
+    return c
+
+
+def _held(data: Raw, key: str) -> tuple[Raw, Any]:
+    """What stands under a dotted key, and what stands beside it: the keys of every level above, the outermost first."""
+    outer, found = data, data
+    *steps, last = key.split(".")
+    for step in steps:
+        held: Any = found.get(step)
+        if not isinstance(held, dict):
+            return outer, None
+        found = cast("Raw", held)
+        outer = {**found, **outer}
+    return outer, found.get(last)
+
+
+def _inner_rules(inner: Raw, rules: Family) -> Family:
+    assert rules.text is not None  # noqa: S101 - only wrappers come here
+    stated = inner.get("model_type")
+    if rules.text.only and stated is not None and stated not in rules.text.only:
+        raise not_derivable(f"{rules.model_type} over {shown(stated)}: what joins the two is not described")
+    if stated is None or stated in rules.text.unnamed or stated in (rules.model_type + "_text", rules.model_type):
+        return family(
+            stated if stated is not None and known(str(stated)) and str(stated).endswith("_text") else rules.text.family
+        )
+    return family(model_type_of(inner))
+
+
+@lru_cache(maxsize=1024)
+def _with_outer(inner: Family, wrapper: Family, key: str, *, flat: bool = False) -> Family:
+    assert wrapper.text is not None  # noqa: S101 - only wrappers come here
+    inner = with_defaults(inner, wrapper.text_defaults) if wrapper.text_defaults else inner
+    return msgspec.structs.replace(
+        inner,
+        outer=wrapper.outer,
+        classes={**inner.classes, **wrapper.classes},
+        class_names=wrapper.class_names | inner.class_names if flat else wrapper.class_names,
+        irrelevant=inner.irrelevant | wrapper.irrelevant if wrapper.text.flat else inner.irrelevant | wrapper.inside,
+        beside=BESIDE.union(wrapper.irrelevant, key.split("."), ("tie_word_embeddings",)),
+        lifts=wrapper.text.lifts,
+    )
+
+
+def _model_type(data: Raw) -> str | None:
+    stated = data.get("model_type")
+    return None if stated is None else model_type_of(data)
+
+
+def proven(c: Config, data: Raw) -> None:
+    """Raise `Refused` where a value has no type, the class is not the family's, or a list is as long as no stack."""
+    types.checked(data)
+    types.null_checked(c.raw, c.rules.model_type, c.prefix)
+    if c.rules.model_type != assume.ASSUMED:
+        classes.checked(data, c.rules)
+    if data.get("pruned_heads"):
+        raise contradiction("pruned_heads is not empty: the stored projections are narrower than the heads stated")
+    per_layer.checked(c)

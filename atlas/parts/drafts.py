@@ -1,0 +1,58 @@
+"""What drafts store: small models that propose tokens to a larger one, whose embedding and head they may share.
+
+DFlash: layers over the target's tapped states, joined by one matrix, without embedding and head. DSpark adds a Markov
+head over token pairs and a confidence. EAGLE-3: one layer over the states of token and target side by side, a matrix
+over three tapped states, a head over the tokens it may draft.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from atlas.numbers.structure import Part, Tensor, part
+from atlas.parts.norms import norm
+from schemas.vocabulary import Component, Role
+
+X, E, U, B = Component.OTHER, Component.EMBEDDING, Component.UNEMBEDDING, Component.BUFFERS
+
+
+@lru_cache(maxsize=1024)
+def joined(d: int, inside: int, norm_class: str) -> tuple[Part, ...]:
+    """The matrix over the tapped states of the target, and the norms behind it and behind the last layer."""
+    fc = part("draft.fc", [Tensor("fc.weight", (d, inside), X)])
+    return fc, norm("hidden_norm", d, norm_class, False), norm("norm", d, norm_class, False)
+
+
+@lru_cache(maxsize=1024)
+def markov(vocab: int, rank: int, confidence: int | None) -> Part:
+    """Two tables over pairs of tokens, and a confidence read from so many elements, where there is one."""
+    made = [Tensor("markov_head.w1.weight", (vocab, rank), X, Role.LOOKUP)]
+    made.append(Tensor("markov_head.w2.weight", (vocab, rank), X))
+    if confidence is not None:
+        made.append(Tensor("confidence_head.weight", (1, confidence), X))
+        made.append(Tensor("confidence_head.bias", (1,), X, Role.VECTOR))
+    return part("draft.heads", made)
+
+
+class Eagle(NamedTuple):
+    """Scalars around an EAGLE-3 layer: `inside` is the width of the tapped states together."""
+
+    vocab: int
+    drafted: int
+    d: int
+    inside: int
+    norm_class: str
+
+
+@lru_cache(maxsize=1024)
+def eagle(s: Eagle) -> tuple[Part, ...]:
+    """Embedding, a matrix over the tapped states, a norm, a head, and the maps between the two vocabularies."""
+    maps = [Tensor("d2t", (s.drafted,), B, Role.VECTOR), Tensor("t2d", (s.vocab,), B, Role.VECTOR)]
+    return (
+        part("embedding", [Tensor("embed_tokens.weight", (s.vocab, s.d), E, Role.LOOKUP)]),
+        part("draft.fc", [Tensor("fc.weight", (s.d, s.inside), X)]),
+        norm("norm", s.d, s.norm_class, False),
+        part("head", [Tensor("lm_head.weight", (s.drafted, s.d), U)]),
+        part("buffers", maps),
+    )

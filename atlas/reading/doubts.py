@@ -1,0 +1,60 @@
+"""Keys that lower `known`: what the class does not read and nobody reviewed as saying nothing.
+
+A number, a list, an object or a true may change a shape, a loop or a cache; a text, a false or a null that nothing
+reads says that something is named or off. What only repeats an answer says nothing new, and what the row names is read
+where it has an effect: `intermediate_size` where no layer is dense, `multi_query` where KV heads are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from atlas.families.loader import NEUTRAL
+from atlas.refusal import shown
+
+if TYPE_CHECKING:
+    from atlas.reading.config import Config
+
+MOST = 5
+"""Keys that one sentence names."""
+
+
+def doubts(c: Config, unread: Iterable[str]) -> tuple[str, ...]:
+    """The unread keys that leave an answer assumed; a wrapper's keys are looked up beside the language model's."""
+    found: list[str] = []
+    for path in unread:
+        key = path.removeprefix(c.prefix)
+        value = c.raw[key] if path.startswith(c.prefix) and key in c.raw else c.outer.get(path)
+        if _speaks(value) and key not in c.rules.named and not _repeats(c, key, value):
+            found.append(path)
+    return tuple(found)
+
+
+def _speaks(value: Any) -> bool:
+    """Whether a value is of a kind that may say something of a shape."""
+    return value is True or (type(value) in (int, float)) or (isinstance(value, list | dict) and bool(value))  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _repeats(c: Config, key: str, value: Any) -> bool:
+    """Whether a value is the answer anyway, or one that is reviewed as saying nothing."""
+    if key in NEUTRAL and value in NEUTRAL[key]:
+        return True
+    return key in c.values and type(c.values[key]) is type(value) and c.values[key] == value
+
+
+def of_weights_alone(c: Config, keys: tuple[str, ...]) -> bool:
+    """Whether a total that agrees would answer the doubt: a switch of biases touches no cache, no state and no read.
+
+    A number, a list or an object never is: a looped model has the tensors and the total of its plain twin.
+    """
+    stated = {path: c.raw.get(path.removeprefix(c.prefix), c.outer.get(path)) for path in keys}
+    return bool(keys) and all(path.endswith("_bias") and value is True for path, value in stated.items())
+
+
+def sentence(model_type: str, keys: tuple[str, ...]) -> str:
+    """Why an answer is assumed, for people."""
+    named = ", ".join(shown(k) for k in keys[:MOST]) + (f" and {len(keys) - MOST} more" if len(keys) > MOST else "")
+    return (
+        f"assumed: no class of {model_type} reads {named}, and nobody has reviewed what such a key says of this model"
+    )
