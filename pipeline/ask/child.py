@@ -74,6 +74,7 @@ def _run(order: dict[str, Any]) -> str:
         "max_execution_time": str(int(order["timeout"] * 1000)),
     }
     con = duckdb.connect(order["database"], read_only=True, config=settings)
+    con.execute("SET enable_progress_bar = false")  # it would be drawn among the rows
     con.execute("SET lock_configuration = true")
     _require_one_select(con, order["sql"])
     cursor = con.execute(order["sql"])

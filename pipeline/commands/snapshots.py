@@ -58,13 +58,29 @@ def verify(
         str | None, typer.Argument(help="The snapshot's date; all of them where none is named.")
     ] = None,
     *,
+    archive: Annotated[
+        bool, typer.Option("--archive", help="Prove the archive of the crawls instead: every page, row and config.")
+    ] = False,
     home: Home = Path(),
 ) -> None:
     """Prove snapshots: every byte and every row as published, the chain unbroken; exit code 6 where one is not."""
+    if archive:
+        _verify_archive(home)
+        return
     from pipeline.store import snapshot as shelf_of
 
     for entry in shelf_of.verify(home, snapshot):
         typer.echo(f"{entry.id}  whole  {entry.models:,} models, {entry.bytes:,} bytes, manifest {entry.manifest[:16]}")
+
+
+def _verify_archive(home: Path) -> None:
+    from pipeline.errors import NotFound
+    from pipeline.hub.archive import Archive
+
+    if not (home / "archive" / "hub.sqlite").is_file():
+        raise NotFound(f"{home / 'archive'} holds no archive: 'atlas refresh --source hub' makes one")
+    with Archive(home) as held:
+        typer.echo(f"archive  whole  {held.verify():,} configs, {held.path.stat().st_size:,} bytes")
 
 
 Date = Annotated[str, typer.Argument(metavar="D", help="The snapshot's date.")]
@@ -109,6 +125,9 @@ def retract(
 
     index = shelf.retract(home, snapshot, why)
     typer.echo(f"snapshot {snapshot} is retracted; latest is {index.latest or 'none: run atlas refresh'}", err=True)
+    pages = home / "reports" / "guide"
+    if any(f"snapshot {snapshot}" in p.read_text("utf-8", errors="replace").lower() for p in pages.glob("*.md")):
+        typer.echo(f"{pages} was built from it and stands as it is: 'atlas guide build' builds it anew", err=True)
 
 
 def prune(

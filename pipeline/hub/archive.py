@@ -235,6 +235,18 @@ class Archive:
                 raise Corrupt(f"{self.path}: a stored config does not match its digest {digest}; move the file away")
             yield Judged(repo_id, Outcome(outcome), revision, orjson.loads(facts), detail, raw, good_revision, good_day)
 
+    def content(self, run: Run) -> str:
+        """A digest over every row that `judged` would give; what is unchanged counts as ok."""
+        digest = hashlib.sha256()
+        rows = self._connection.execute(
+            f"""SELECT repo_id, replace(outcome, 'unchanged', 'ok'), revision, facts, detail, good_digest,
+            good_revision, good_day FROM ({JUDGED}) ORDER BY repo_id""",
+            run.named(),
+        )
+        for row in rows:
+            digest.update(sealed.seal(*row).encode())
+        return digest.hexdigest()
+
     def outcomes(self, run: Run) -> dict[str, int]:
         """How many repositories came to each outcome."""
         return dict(self._connection.execute(f"SELECT outcome, count(*) FROM ({JUDGED}) GROUP BY outcome", run.named()))

@@ -57,9 +57,21 @@ class CrawlResult:
         """Every repository, by name; configs are read from the archive as they are asked for. Raises Corrupt."""
         return (crawled(judged) for judged in self._archive.judged(self._run))
 
-    def finish(self) -> None:
-        """Call it once the snapshot made of this crawl is published: the next crawl builds on it."""
-        self._archive.finish(self._run, msgspec.to_builtins(self.summary))
+    def content(self) -> str:
+        """A digest of everything that tables made of the records follow from; the day itself is not in it."""
+        return self._archive.content(self._run)
+
+    def before(self) -> tuple[str | None, str | None]:
+        """The key and the manifest that the last finished crawl of this selection was finished with."""
+        summary = self._archive.last_summary(self._run) or {}
+        return summary.get("key"), summary.get("manifest")
+
+    def finish(self, key: str | None = None, manifest: str | None = None) -> None:
+        """Call it once the snapshot made of this crawl is published: the next crawl builds on it.
+
+        `key` stands for what it was made of, `manifest` for the snapshot.
+        """
+        self._archive.finish(self._run, {**msgspec.to_builtins(self.summary), "key": key, "manifest": manifest})
 
     def close(self) -> None:
         """Let the next crawl in."""

@@ -20,7 +20,7 @@ from atlas.refusal import Refused
 from pipeline.errors import AtlasError, Invalid, NotFound, Upstream
 from pipeline.hub.crawl import CrawlResult, Progress
 from pipeline.hub.listing import Selection
-from pipeline.refresh import holding, tables
+from pipeline.refresh import holding, tables, unchanged
 from pipeline.sources import catalogue, disk, peers
 from pipeline.store import snapshot
 from pipeline.store.columns import Columns
@@ -28,6 +28,7 @@ from pipeline.store.snapshot import Published
 from schemas.registry import CHECKS
 from schemas.vocabulary import Check, Outcome
 
+UNSUPPORTED = Outcome.UNSUPPORTED.value
 CATALOGUE = "catalogue"
 HUB = "hub"
 Extra = dict[str, list[dict[str, Any]]]
@@ -72,6 +73,8 @@ class Gathered(msgspec.Struct):
     day: dt.date
     listed: int
     crawl: CrawlResult | None = None
+    key: str | None = None
+    """A digest of everything the tables will follow from, where that is known beforehand."""
 
     def whole(self) -> AbstractContextManager[object]:
         """Holds the archive, where there is one, until the refresh ends."""
@@ -86,11 +89,18 @@ def refresh(options: Options, watch: Callable[[Progress], None] | None = None) -
     """
     gathered = gather(options, watch)
     with gathered.whole():
+        if (nothing_new := unchanged.since(options, gathered)) is not None:
+            return nothing_new
         content = with_headers(options, tabulate(gathered, watch), watch)
         published = publish(options, gathered, content)
-        if gathered.crawl:
-            gathered.crawl.finish()
+        finish(gathered, published)
     return report(options, gathered, content, published)
+
+
+def finish(gathered: Gathered, published: Published) -> None:
+    """Let the next crawl build on this one, once its snapshot is published."""
+    if gathered.crawl:
+        gathered.crawl.finish(gathered.key, published.entry.manifest)
 
 
 def gather(options: Options, watch: Callable[[Progress], None] | None = None) -> Gathered:
@@ -103,7 +113,7 @@ def gather(options: Options, watch: Callable[[Progress], None] | None = None) ->
         files = from_folder(Path(options.source), day)
         return Gathered(iter([*known, *files]), day, len({f.repo_id for f in (*known, *files)}))
     crawled = crawl(options, day, watch)
-    gathered = Gathered(iter(()), day, crawled.summary.listed, crawled)
+    gathered = Gathered(iter(()), day, crawled.summary.listed, crawled, unchanged.key(options, crawled))
     gathered.found = _chained(gathered, known, crawled)
     return gathered
 
@@ -135,7 +145,10 @@ def from_folder(path: Path, day: dt.date) -> list[tables.Input]:
     """The configs of a folder; raises `NotFound` where there are none."""
     if not path.is_dir():
         raise NotFound(f"--source {path}: no such folder; say catalogue, hub, or a folder of configs or checkpoints")
-    return [_input(name, raw, path.name, day) for name, raw in disk.configs(path)]
+    bare = [tables.Input(name, None, path.name, None, UNSUPPORTED, detail=why) for name, why in disk.without(path)]
+    if bare and not disk.holds_configs(path):
+        return bare
+    return [*bare, *(_input(name, raw, path.name, day) for name, raw in disk.configs(path))]
 
 
 def _input(name: str, raw: disk.Content, source: str, day: dt.date) -> tables.Input:
@@ -205,9 +218,10 @@ def held_against_headers(name: str, endpoint: str | None) -> dict[str, Any]:
 
     try:
         return check_row(verify(name, endpoint))
-    except AtlasError as error:
+    except Exception as error:  # noqa: BLE001 - what one stranger's header holds ends no refresh
+        why = str(error).splitlines()[0] if isinstance(error, AtlasError) else f"unreadable: {type(error).__name__}"
         nothing = {"repo_id": name, "kind": "headers", "expected": None, "derived": None}
-        return nothing | {"result": Check.UNCHECKED.value, "note": str(error).splitlines()[0]}
+        return nothing | {"result": Check.UNCHECKED.value, "note": why}
 
 
 def reported() -> Extra:
@@ -234,6 +248,7 @@ def publish(options: Options, gathered: Gathered, content: Mapping[str, pl.DataF
         listed=gathered.listed,
         code_version=pipeline.__version__,
         day_was_asked_for=options.day is not None,
+        allow_shrink=options.allow_shrink,
     )
 
 
@@ -258,5 +273,8 @@ def build_guide(home: Path, path: Path) -> tuple[list[str], dict[str, str]]:
     """Build the guide's pages; those that cannot be built keep their last version and are named with the reason."""
     from pipeline.guide import render
 
-    built = render.build(home, path)
+    try:
+        built = render.build(home, path)
+    except (AtlasError, OSError) as error:  # the snapshot is published: that is what counts
+        return [], {"every page": str(error)}
     return [page.slug for page in built.built], {page.slug: page.reason for page in built.failed}
