@@ -15,7 +15,7 @@ import sqlite3
 import time
 from collections import Counter
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import msgspec
 
@@ -31,11 +31,12 @@ from pipeline.hub.session import Hub
 from schemas.vocabulary import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Coroutine, Iterator
     from pathlib import Path
 
     from pipeline.hub.listing import Selection
 
+T = TypeVar("T")
 BATCH = 256
 BATCH_SECONDS = 1.0
 """A crash loses at most so many fetched configs, or so much time."""
@@ -84,6 +85,75 @@ class CrawlResult:
         self.close()
 
 
+class Staged:
+    """A crawl in its stages, for who wants to see each: list, fetch what is due in parts, take the result.
+
+    Each stage may be run again after it failed; what came is kept. Close it, or use it as a context manager.
+    """
+
+    def __init__(self, archive: Archive, crawl: Crawl, *, allow_shrink: bool) -> None:
+        self.archive, self.allow_shrink = archive, allow_shrink
+        self._crawl = crawl
+
+    def list(self) -> list[Job]:
+        """List what is selected; give what is to fetch, in the order of its worth. Raises as `run`."""
+        return self._tell(self._crawl.listing(allow_shrink=self.allow_shrink))
+
+    def fetch(self, jobs: list[Job], *, again: bool = False) -> dict[str, int]:
+        """Fetch some of these; give how many came to what. `again` leaves out what came already. Raises as `run`."""
+        due = set(self.archive.jobs(self._crawl.run)) if again else None
+        before = Counter(self._crawl.came)
+        self._tell(self._crawl.fetching([job for job in jobs if due is None or job in due]))
+        return dict(self._crawl.came - before)
+
+    def result(self) -> CrawlResult:
+        """What came of it, held against the last crawl. Raises Invalid where too much was lost."""
+        return CrawlResult(self.archive, self._crawl.run, self._crawl.summed(allow_shrink=self.allow_shrink))
+
+    def _tell(self, stage: Coroutine[Any, Any, T]) -> T:
+        try:
+            return asyncio.run(stage)
+        except sqlite3.DatabaseError as error:
+            raise self.archive.damaged(error) from error
+
+    def close(self) -> None:
+        """Let the next crawl in."""
+        self.archive.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def staged(  # noqa: PLR0913 - each is an option of the command
+    home: Path,
+    endpoint: str,
+    selection: Selection,
+    budget: int | None = None,
+    *,
+    token: str | None = None,
+    allow_shrink: bool = False,
+    limits: Limits | None = None,
+    today: date | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Staged:
+    """Open a crawl into the archive of `home`; nothing is asked of the Hub yet. Options and errors as of `run`."""
+    day = today or datetime.now(UTC).date()
+    hub = Hub(endpoint, token=token, limits=limits or Limits(), budget=budget)
+    archive = Archive(home)
+    try:
+        started = archive.begin(selection.key(endpoint), day=day.isoformat())
+    except sqlite3.DatabaseError as error:
+        archive.close()
+        raise archive.damaged(error) from error
+    except BaseException:
+        archive.close()
+        raise
+    return Staged(archive, Crawl(archive, started, hub, selection, progress or _quiet), allow_shrink=allow_shrink)
+
+
 def run(  # noqa: PLR0913 - each is an option of the command
     home: Path,
     endpoint: str,
@@ -105,20 +175,16 @@ def run(  # noqa: PLR0913 - each is an option of the command
         Corrupt: the archive is damaged.
         AtlasError: the archive cannot be written.
     """
-    day = today or datetime.now(UTC).date()
-    archive = Archive(home)
+    crawl = staged(
+        home, endpoint, selection, budget, token=token, allow_shrink=allow_shrink, limits=limits, today=today,
+        progress=progress,
+    )  # fmt: skip
     try:
-        hub = Hub(endpoint, token=token, limits=limits or Limits(), budget=budget)
-        started = archive.begin(selection.key(endpoint), day=day.isoformat())
-        crawl = Crawl(archive, started, hub, selection, progress or _quiet)
-        summary = asyncio.run(crawl.whole(allow_shrink=allow_shrink))
-    except sqlite3.DatabaseError as error:
-        archive.close()
-        raise archive.damaged(error) from error
+        crawl.fetch(crawl.list())
+        return crawl.result()
     except BaseException:
-        archive.close()
+        crawl.close()
         raise
-    return CrawlResult(archive, started, summary)
 
 
 def _quiet(_: Progress) -> None:
@@ -141,23 +207,42 @@ class Crawl:
         self.pending: list[Attempt] = []
         self.flushed = time.monotonic()
         self.writing = asyncio.Lock()
+        self.started = time.monotonic()
+        self.total = 0
+        self.lost: list[str] = []
+        self.came: Counter[str] = Counter()
         self.told = Progress("listing", 0, None, 0, 0.0)
         hub.quota.notice = self._rest
+        hub.notice = self._struggle
 
-    async def whole(self, *, allow_shrink: bool) -> CrawlSummary:
-        """List, guard, fetch, guard."""
-        started = time.monotonic()
+    async def listing(self, *, allow_shrink: bool) -> list[Job]:
+        """List and guard; what is to fetch."""
         before = self.archive.last_summary(self.run)
         async with self.hub:
             await self._list()
-            lost = losses.shrunk(before, self.archive.listed(self.run))
-            self._believe(lost, allow_shrink=allow_shrink)
+            self.lost = losses.shrunk(before, self.archive.listed(self.run))
+            self._believe(self.lost, allow_shrink=allow_shrink)
             if self.selection.whole:
                 await self._look_for_the_absent()
-            await self._fetch_all(self.archive.jobs(self.run))
-        lost += losses.shifted(before, self.archive.outcomes(self.run), self.archive.model_types(self.run))
+        jobs = self.archive.jobs(self.run)
+        self.total = len(jobs)
+        return jobs
+
+    async def fetching(self, jobs: list[Job]) -> None:
+        """Fetch these."""
+        if not jobs:
+            return
+        self.writing, self.silent = asyncio.Lock(), 0
+        async with self.hub:
+            await self._fetch_all(jobs)
+
+    def summed(self, *, allow_shrink: bool) -> CrawlSummary:
+        """Guard, and sum up."""
+        before = self.archive.last_summary(self.run)
+        lost = losses.shifted(before, self.archive.outcomes(self.run), self.archive.model_types(self.run))
+        self.lost += lost
         self._believe(lost, allow_shrink=allow_shrink)
-        return self._summary(time.monotonic() - started, lost)
+        return self._summary(time.monotonic() - self.started, self.lost)
 
     def _believe(self, lost: list[str], *, allow_shrink: bool) -> None:
         """Raises Invalid where too much was lost; then nothing that was found counts, and all of it is asked again."""
@@ -180,6 +265,9 @@ class Crawl:
 
     def _rest(self, seconds: float) -> None:
         self.progress(msgspec.structs.replace(self.told, pause_seconds=seconds))
+
+    def _struggle(self, why: str, seconds: float) -> None:
+        self.progress(msgspec.structs.replace(self.told, trouble=why, pause_seconds=seconds))
 
     async def _look_for_the_absent(self) -> None:
         """What the last run listed and this one does not is missing, unless the Hub says it merely moved elsewhere."""
@@ -205,31 +293,32 @@ class Crawl:
         return found.detail if found.verdict is Outcome.MISSING else None
 
     async def _fetch_all(self, jobs: list[Job]) -> None:
-        queue = iter(jobs)
+        queue, earlier = iter(jobs), self.gave_up.total()
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(min(self.hub.limits.workers, len(jobs))):
-                    group.create_task(self._work(queue, len(jobs)))
+                    group.create_task(self._work(queue))
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from None
         finally:
             self._write(self._taken())
-        failed = self.gave_up.total()
+        failed = self.gave_up.total() - earlier
         if failed > 1 and failed > FAILED_SHARE * len(jobs):
             raise Upstream(_unavailable(failed, len(jobs), self.gave_up))
 
-    async def _work(self, queue: Iterator[Job], total: int) -> None:
+    async def _work(self, queue: Iterator[Job]) -> None:
         for job in queue:
             if self.out_of_budget:
                 return
-            attempt = await self._attempt(job, total)
+            attempt = await self._attempt(job)
             if attempt is not None:
                 self.pending.append(attempt)
                 await self._flush()
+                self.came[attempt.outcome.value] += 1
             self.done += 1
-            self._tell("configs", self.done, total)
+            self._tell("configs", self.done, self.total)
 
-    async def _attempt(self, job: Job, total: int) -> Attempt | None:
+    async def _attempt(self, job: Job) -> Attempt | None:
         try:
             found = await fetch(self.hub, job)
         except BudgetSpent:
@@ -239,7 +328,7 @@ class Crawl:
             self.gave_up[str(error)] += 1
             self.silent += 1
             if self.silent >= self.hub.limits.workers:
-                raise Upstream(_unavailable(self.silent, total, self.gave_up)) from error
+                raise Upstream(_unavailable(self.silent, self.total, self.gave_up)) from error
             return None
         except AtlasError:
             raise

@@ -40,6 +40,25 @@ class Published(NamedTuple):
     digests: Digests
 
 
+class Prepared:
+    """A publication under way: its digests, and, once it is left, what came of it."""
+
+    def __init__(self, digests: Digests, published: Published | None = None) -> None:
+        self.digests = digests
+        self._published = published
+
+    def done(self, published: Published) -> None:
+        """It is published."""
+        self._published = published
+
+    @property
+    def published(self) -> Published:
+        """What came of it; raises `AtlasError` where it was given up."""
+        if self._published is None:
+            raise AtlasError("nothing was published: the publication was given up; run again")
+        return self._published
+
+
 def publish(
     home: Path,
     content: Tables,
@@ -63,6 +82,27 @@ def publish(
         Busy: another process publishes.
         AtlasError: the disk is full, failing or read-only; nothing was published.
     """
+    with prepared(
+        home, content, day=day, source=source, listed=listed, code_version=code_version,
+        day_was_asked_for=day_was_asked_for, allow_shrink=allow_shrink,
+    ) as ready:  # fmt: skip
+        pass
+    return ready.published
+
+
+@contextmanager
+def prepared(
+    home: Path,
+    content: Tables,
+    *,
+    day: dt.date,
+    source: str,
+    listed: int,
+    code_version: str,
+    day_was_asked_for: bool = False,
+    allow_shrink: bool = True,
+) -> Iterator[Prepared]:
+    """What `publish` does, in two: on entering the snapshot is written and judged, on leaving it is published."""
     place = shelf.folder(home)
     with lock(place):
         sweep(place)
@@ -72,25 +112,31 @@ def publish(
         ordered = build.ordered(build.recorded(content, day) if "runs" not in content else content)
         digests = build.digests(ordered)
         if latest and _says_the_same(place, latest, digests):
-            return Published(latest, place / latest.file, is_new=False, digests=digests)
+            yield Prepared(digests, Published(latest, place / latest.file, is_new=False, digests=digests))
+            return
         if latest and not allow_shrink:
             shrink.guard(place, latest, ordered["models"]["repo_id"])
         origin = Origin(
             shelf.next_id(place, index, day), source, listed, code_version,
             previous_id=latest.id if latest else None, previous_digest=latest.manifest if latest else None,
         )  # fmt: skip
-        return _made(place, index, ordered, digests, origin)
+        ready = Prepared(digests)
+        with _made(place, index, ordered, origin, ready):
+            yield ready
 
 
-def _made(place: Path, index: Index, ordered: Tables, digests: Digests, origin: Origin) -> Published:
+@contextmanager
+def _made(place: Path, index: Index, ordered: Tables, origin: Origin, ready: Prepared) -> Iterator[None]:
     path = place / f"{origin.snapshot_id}.duckdb"
-    with replacing(path, point="snapshot.file") as temporary, _telling(place):
-        manifest = build.write(temporary, ordered, origin, digests)
-        _judge(temporary, digests)
-        temporary.chmod(stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH)
-    entry = _entry(path, origin, manifest, digests)
+    with replacing(path, point="snapshot.file") as temporary:
+        with _telling(place):
+            manifest = build.write(temporary, ordered, origin, ready.digests)
+            _judge(temporary, ready.digests)
+            temporary.chmod(stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH)
+        yield
+    entry = _entry(path, origin, manifest, ready.digests)
     shelf.write(place, msgspec.structs.replace(index, latest=entry.id, snapshots=(*index.snapshots, entry)))
-    return Published(entry, path, is_new=True, digests=digests)
+    ready.done(Published(entry, path, is_new=True, digests=ready.digests))
 
 
 @contextmanager
