@@ -95,9 +95,11 @@ _HELD = (
     "s.repeats * s.elements * coalesce(s.width_bytes, {width})::DOUBLE * CASE WHEN s.stride = 0 THEN 1"
     " WHEN s.kind = 'cross' THEN 0 ELSE least(coalesce(s.{bound}, {tokens}), {tokens}) // s.stride END"
 )
+# A text that is no number ends the query with that text; `error` would count as a side effect, and no alias of it could
+# be used in WHERE or HAVING.
 _SANE = (
-    "WHEN {tokens} < 0 THEN error('a context has 0 tokens or more, not ' || {tokens})"
-    " WHEN {width} <= 0 THEN error('an element takes more than 0 bytes, not ' || {width})"
+    "WHEN {tokens} < 0 THEN ('a context has 0 tokens or more, not ' || {tokens})::BIGINT"
+    " WHEN {width} <= 0 THEN ('an element takes more than 0 bytes, not ' || {width})::BIGINT"
 )
 # A lambda has a scope of its own, and no table is named: right in every clause, and on an attached file.
 KV_BYTES_OF = (
@@ -113,7 +115,7 @@ KV_BYTES = (
     "CREATE MACRO kv_bytes(model, context, bytes_per_element) AS (SELECT CASE WHEN asked.kv_model IS NULL OR"
     f" asked.kv_context IS NULL OR asked.kv_width IS NULL THEN NULL {_SANE.format(**_ASKED)}"
     " WHEN NOT EXISTS (SELECT 1 FROM models m WHERE m.repo_id = asked.kv_model)"
-    " THEN error('there is no model ' || asked.kv_model || ' in this snapshot')"
+    " THEN ('there is no model ' || asked.kv_model || ' in this snapshot')::BIGINT"
     f" ELSE (SELECT ceil(sum({_HELD.format(**_ASKED)}))::BIGINT FROM models m"
     " JOIN configs c ON c.config_id = m.config_id JOIN states s ON s.design_id = c.design_id"
     " WHERE m.repo_id = asked.kv_model) END FROM"

@@ -70,11 +70,23 @@ def _report(options: Options, crawl: CrawlResult, entry: shelf.Entry, path: Path
         pages, failed = steps.build_guide(options.home, path)
     with duckdb.connect(str(path), read_only=True) as con:
         verdicts = dict(con.execute("SELECT verdict::VARCHAR, count(*) FROM configs GROUP BY ALL").fetchall())
-        others = con.execute("SELECT count(*) FROM models WHERE source <> ?", [steps.HUB]).fetchall()[0][0]
-    outcomes = Counter(crawl.summary.outcomes)
-    outcomes["ok"] += max(0, entry.models - sum(outcomes.values())) if others else 0
+        stands = dict(con.execute("SELECT outcome::VARCHAR, count(*) FROM models GROUP BY ALL").fetchall())
+    outcomes = _outcomes(Counter(stands), Counter(crawl.summary.outcomes))
     told = msgspec.to_builtins(crawl.summary)
     return steps.Report(
         snapshot=entry.id, path=path, is_new=False, models=entry.models, designs=entry.designs,
-        outcomes=dict(+outcomes), verdicts=verdicts, pages=pages, failed_pages=failed, crawl=told,
+        outcomes=dict(outcomes), verdicts=verdicts, pages=pages, failed_pages=failed, crawl=told,
     )  # fmt: skip
+
+
+def _outcomes(stands: Counter[str], crawled: Counter[str]) -> Counter[str]:
+    """How the day ended: what stands, with those told apart that the crawl found unchanged.
+
+    Some configs that came unchanged are known to be unreadable only since they were derived.
+    """
+    good = ("ok", "unchanged")
+    unreadable = sum(n for o, n in stands.items() if o not in good) - sum(
+        n for o, n in crawled.items() if o not in good
+    )
+    unchanged = crawled["unchanged"] - max(0, unreadable)
+    return stands - Counter({"ok": unchanged}) + Counter({"unchanged": unchanged})

@@ -125,9 +125,7 @@ def derive_texts(raws: list[bytes], number: int = 1) -> batches.Tables:
 
 
 @prefect.task(**_BRISK)
-def validate(
-    held: ExitStack, options: Options, gathered: Gathered, content: dict[str, pl.DataFrame]
-) -> Prepared:
+def validate(held: ExitStack, options: Options, gathered: Gathered, content: dict[str, pl.DataFrame]) -> Prepared:
     """Write the snapshot beside its place and judge the finished file; `held` publishes it when it is closed."""
     try:
         ready = held.enter_context(steps.prepared(options, gathered, content))

@@ -1,4 +1,4 @@
-"""Simulated years end with the tables of a single honest crawl, whatever failed on the way; seeded, to be played again."""
+"""Simulated years end with the tables of one honest crawl, whatever failed on the way; from seeds, to be played again."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ PASSING = {
     "401": Reply(401),
     "a page": Reply(200, b"<html>back soon</html>"),
     "a redirect to itself": Reply(302, b"", {"Location": "/x/resolve/main/config.json"}),
-    "too large": Reply(200, b" " * (6 * 2**20)),
+    "too large": Reply(200, b" " * 20_000),
 }
 
 
@@ -161,23 +161,24 @@ def test_a_passing_outage_is_not_remembered(tmp_path: Path, reply: Reply) -> Non
 
     The next run asks for all 60 and brings them; an outage of few repositories is over on the day after.
     """
+    small = {"config_bytes": 10_000}
     with HubServer(Population(60)) as hub:
-        crawled(tmp_path, hub, today=MONDAY)
+        crawled(tmp_path, hub, limits=small, today=MONDAY)
         for index in range(60):
             hub.population.change(index)
         hub.fail("/resolve/", reply, times=None)
         with pytest.raises(Invalid, match="allow-shrink"):
-            crawled(tmp_path, hub, today=TUESDAY)
+            crawled(tmp_path, hub, limits=small, today=TUESDAY)
         hub.heal()
-        _, summary = crawled(tmp_path, hub, today=TUESDAY)
+        _, summary = crawled(tmp_path, hub, limits=small, today=TUESDAY)
         assert summary.outcomes == {"ok": 60}
         for index in range(5):
             hub.population.change(index)
         hub.fail("/resolve/", reply, times=None)
-        _, summary = crawled(tmp_path, hub, today=TUESDAY)
+        _, summary = crawled(tmp_path, hub, limits=small, today=TUESDAY)
         assert summary.outcomes["unchanged"] == 55
         hub.heal()
-        _, summary = crawled(tmp_path, hub, today=date(2026, 3, 4))
+        _, summary = crawled(tmp_path, hub, limits=small, today=date(2026, 3, 4))
         assert summary.outcomes == {"ok": 5, "unchanged": 55}
 
 
