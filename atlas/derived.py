@@ -6,6 +6,7 @@ import msgspec
 
 from atlas.numbers.fingerprint import Evidence, Fingerprint
 from atlas.numbers.structure import Model
+from atlas.numbers.towers import Tower
 from atlas.reading.config import Config
 from atlas.reading.constants import constants_of
 
@@ -18,6 +19,7 @@ class Derived(msgspec.Struct, frozen=True, eq=False):
     evidence: tuple[Evidence, ...] = ()
     unread: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
+    towers: tuple[Tower, ...] = ()
     config: Config | None = None  # what was read, for what is worked out when it is asked for
     proved_by_total: bool = False  # the doubt is of weights alone: an equal total answers it
 

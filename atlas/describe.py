@@ -14,6 +14,7 @@ from atlas.numbers.measure import component, growth_bytes_per_token, model_ledge
 from atlas.numbers.structure import Model
 from atlas.parse import Raw
 from atlas.readers import drafting
+from atlas.readers.towers import Towers, read_towers
 from atlas.reading.answers import DERIVED
 from atlas.reading.classes import said
 from atlas.reading.config import Config
@@ -21,7 +22,7 @@ from atlas.reading.doubts import doubts, of_weights_alone, sentence
 from atlas.reading.kind import kind_of
 from atlas.reading.rotary import Rotary, read_rotary
 from atlas.reading.values import mapping
-from schemas.vocabulary import Check, Component, Verdict
+from schemas.vocabulary import Check, Component, Origin, Verdict
 
 DTYPE_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 
@@ -30,6 +31,10 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
     """The finished row with its evidence; raises `Refused` where a total is beyond what can be stored."""
     bare, rotary = design_row(model), read_rotary(c)
     dtype, quant = _storage(c)
+    has_towers = bool(c.rules.outer.get("has_towers")) or bool(c.opt("has_towers"))
+    towers = read_towers(c, data) if has_towers else Towers()
+    if has_towers:
+        c.note("params_towers", towers.elements, Origin.DERIVED.value, towers.reason or towers.words)
     row = msgspec.structs.replace(
         bare,
         repo_id=name,
@@ -41,7 +46,10 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
         tie_word_embeddings=bool(c.top("tie_word_embeddings")),
         dtype=dtype,
         quant_method=quant,
-        has_towers=bool(c.rules.outer.get("has_towers")) or bool(c.opt("has_towers")),
+        state_dtype=_state_dtype(c),
+        has_towers=has_towers,
+        params_towers=towers.elements,
+        params_buffers=component(model_ledger(model), Component.BUFFERS) + towers.buffers,
         n_mtp_layers=drafting.stated(c),
         params_mtp=component(model_ledger(model), Component.MTP) if drafting.known(c) else None,
         weight_bytes_checkpoint=_stored_bytes(bare, dtype, quant),
@@ -49,7 +57,7 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
         growth_bytes_per_token=_growth(model, rotary.max_context),
     )
     unread = c.unread()
-    found = Derived(row, model, c.evidence(), unread, (*design_features(model), *_own_features(row)), c)
+    found = Derived(row, model, c.evidence(), unread, (*design_features(model), *_own_features(row)), towers.towers, c)
     return doubted(found, c, doubts(c, unread))
 
 
@@ -83,6 +91,12 @@ def _storage(c: Config) -> tuple[str | None, str | None]:
         stated = mapping("quantization_config", quant).get("quant_method")
         method = stated[:40] if isinstance(stated, str) else "unnamed"
     return dtype.removeprefix("torch.")[:40] if isinstance(dtype, str) else None, method
+
+
+def _state_dtype(c: Config) -> str | None:
+    """The type the config states for recurrent states: Qwen's key, or Nemotron-H's."""
+    stated = _first(c, ("mamba_ssm_dtype", "mamba_ssm_cache_dtype"))
+    return stated.removeprefix("torch.")[:40] if isinstance(stated, str) else None
 
 
 def _first(c: Config, keys: tuple[str, ...]) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from schemas.fields import SUMMED
+from schemas.fields import OF_CONFIGS, SUMMED
 from schemas.registry import CONTENT, TABLES
 from schemas.vocabulary import APART, Component, Origin, Outcome, Role, StateKind
 
@@ -152,7 +152,7 @@ def _listed(words: type[Origin | Component]) -> str:
     return ", ".join(f"'{w}'" for w in words)
 
 
-_APART_COLUMNS = {f"params_{c}" for c in APART}
+_APART_COLUMNS = {f"params_{c}" for c in APART if c not in OF_CONFIGS}
 _NOT_DERIVED = " AND (d.{column} IS NOT NULL OR f.folded > 0)"
 """Weights beside the language model may be unknown: null, and then no row of `parameters` either."""
 
@@ -168,7 +168,11 @@ _SUMS: dict[str, str] = {
     "params_active_compute": (
         f"sum(repeats * {_USED}) FILTER (component NOT IN ({_APART}) AND role = '{Role.MATMUL}')"
     ),
-    **{f"params_{c}": f"sum(repeats * stored * elements) FILTER (component = '{c}')" for c in Component},
+    **{
+        f"params_{c}": f"sum(repeats * stored * elements) FILTER (component = '{c}')"
+        for c in Component
+        if c not in OF_CONFIGS
+    },
 }
 
 

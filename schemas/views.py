@@ -111,16 +111,73 @@ KV_BYTES_OF = (
 )
 # What is asked for is evaluated before any table is in scope: a `repo_id` of the caller's stays the caller's.
 _ASKED = {"tokens": "asked.kv_context", "width": "asked.kv_width", "bound": '"window"'}
-KV_BYTES = (
-    "CREATE MACRO kv_bytes(model, context, bytes_per_element) AS (SELECT CASE WHEN asked.kv_model IS NULL OR"
-    f" asked.kv_context IS NULL OR asked.kv_width IS NULL THEN NULL {_SANE.format(**_ASKED)}"
-    " WHEN NOT EXISTS (SELECT 1 FROM models m WHERE m.repo_id = asked.kv_model)"
-    " THEN ('there is no model ' || asked.kv_model || ' in this snapshot')::BIGINT"
-    f" ELSE (SELECT ceil(sum({_HELD.format(**_ASKED)}))::BIGINT FROM models m"
-    " JOIN configs c ON c.config_id = m.config_id JOIN states s ON s.design_id = c.design_id"
-    " WHERE m.repo_id = asked.kv_model) END FROM"
-    " (SELECT model AS kv_model, context AS kv_context, bytes_per_element AS kv_width) AS asked)"
+
+
+def _of_model(signature: str, summed: str, more: str = "") -> str:
+    """A macro that sums over the states of a model given by its name."""
+    return (
+        f"CREATE MACRO {signature} AS (SELECT CASE WHEN asked.kv_model IS NULL OR"
+        f" asked.kv_context IS NULL OR asked.kv_width IS NULL THEN NULL {_SANE.format(**_ASKED)}"
+        " WHEN NOT EXISTS (SELECT 1 FROM models m WHERE m.repo_id = asked.kv_model)"
+        " THEN ('there is no model ' || asked.kv_model || ' in this snapshot')::BIGINT"
+        f" ELSE (SELECT {summed} FROM models m"
+        " JOIN configs c ON c.config_id = m.config_id JOIN states s ON s.design_id = c.design_id"
+        " WHERE m.repo_id = asked.kv_model) END FROM"
+        f" (SELECT model AS kv_model, context AS kv_context, bytes_per_element AS kv_width{more}) AS asked)"
+    )
+
+
+KV_BYTES = _of_model("kv_bytes(model, context, bytes_per_element)", f"ceil(sum({_HELD.format(**_ASKED)}))::BIGINT")
+EXPERTS_TOUCHED = (
+    "CREATE MACRO experts_touched(experts, per_token, tokens) AS"
+    " (experts * (1 - (1 - per_token::DOUBLE / experts) ** tokens))"
 )
+
+
+def _rank_bytes(tokens: str, width: str, ranks: str) -> str:
+    """Bytes of the fullest of so many ranks, over the rows of states; null where they do not share as is known."""
+    on_rank = (
+        f"CASE WHEN s.kind = 'constant' THEN s.elements::DOUBLE / {ranks} WHEN s.n_heads IS NULL"
+        f" THEN s.elements::DOUBLE ELSE s.elements::DOUBLE / s.n_heads * greatest(1, ceil(s.n_heads::DOUBLE / {ranks})) END"
+    )
+    not_shared = (
+        f"{ranks} > 1 AND ((s.kind = 'constant' AND s.n_heads IS NULL AND s.channels IS NULL)"
+        f" OR s.groups % {ranks} > 0 OR (s.kind = 'kv' AND s.n_heads % {ranks} > 0 AND {ranks} % s.n_heads > 0))"
+    )
+    entries = (
+        "CASE WHEN s.stride = 0 THEN 1 WHEN s.kind = 'cross' THEN 0"
+        f' ELSE least(coalesce(s."window", {tokens}), {tokens}) // s.stride END'
+    )
+    return (
+        f"CASE WHEN bool_or(coalesce({not_shared}, false)) THEN NULL ELSE ceil(sum(s.repeats * {on_rank}"
+        f" * coalesce(s.width_bytes, {width})::DOUBLE * ({entries})))::BIGINT END"
+    )
+
+
+KV_BYTES_RANK = _of_model(
+    "kv_bytes_rank(model, context, bytes_per_element, tp)",
+    _rank_bytes("asked.kv_context", "asked.kv_width", "asked.kv_ranks"),
+    ", tp AS kv_ranks",
+)
+_RANK_PARAMS = (
+    "CASE tp WHEN 1 THEN f.params_total WHEN 2 THEN f.params_rank_tp2 WHEN 4 THEN f.params_rank_tp4"
+    " WHEN 8 THEN f.params_rank_tp8 WHEN 16 THEN f.params_rank_tp16 END"
+)
+_CACHE = _rank_bytes("context", "bytes_per_element", "tp")
+FITS = (
+    "CREATE MACRO fits(memory_bytes, context, sequences, bytes_per_element, bytes_per_weight, tp) AS TABLE"
+    " SELECT repo_id, params_total, weights, weights_are, cache,"
+    " memory_bytes - weights - sequences * cache AS left_bytes,"
+    " floor((memory_bytes - weights)::DOUBLE / nullif(cache, 0))::BIGINT AS sequences_at_most,"
+    " weights + sequences * cache <= memory_bytes AS fits FROM (SELECT f.repo_id, f.params_total, k.cache, CASE"
+    f" WHEN bytes_per_weight IS NOT NULL THEN ceil({_RANK_PARAMS} * bytes_per_weight)::BIGINT"
+    f" WHEN tp = 1 AND f.weight_bytes_checkpoint IS NOT NULL THEN f.weight_bytes_checkpoint ELSE 2 * {_RANK_PARAMS} END"
+    " AS weights, CASE WHEN bytes_per_weight IS NOT NULL THEN 'hypothetical'"
+    " WHEN tp = 1 AND f.weight_bytes_checkpoint IS NOT NULL THEN 'as stored' ELSE 'at bf16' END AS weights_are"
+    f" FROM fingerprints f JOIN (SELECT s.design_id, {_CACHE} AS cache FROM states s GROUP BY s.design_id) k"
+    " USING (design_id))"
+)
+
 # A base is found by its name; one that the snapshot does not hold says nothing.
 LINEAGE = (
     "CREATE VIEW lineage AS SELECT x.repo_id, x.base_model, x.relation, b.repo_id IS NOT NULL AS is_base_here,"
@@ -132,8 +189,21 @@ LINEAGE = (
     " ON b.repo_id = x.base_model"
 )
 
-MACROS = ("kv_bytes", "kv_bytes_of")
+MACROS = ("kv_bytes", "kv_bytes_of", "experts_touched", "kv_bytes_rank")
 MEANINGS = {
+    "experts_touched": (
+        "experts_touched(experts, per_token, tokens): experts of a layer that so many tokens touch in the mean"
+        " under even routing."
+    ),
+    "kv_bytes_rank": (
+        "kv_bytes_rank(model, context, bytes_per_element, tp): kv_bytes of the fullest of tp tensor-parallel ranks;"
+        " null where heads do not divide or how ranks share a state is not described."
+    ),
+    "fits": (
+        "fits(memory_bytes, context, sequences, bytes_per_element, bytes_per_weight, tp): a row per model with a"
+        " cache: weights (bytes_per_weight null: as stored, else at bf16) and cache of one sequence on a rank, what is"
+        " left, how many sequences fit. TP 1, 2, 4, 8 or 16; null where not known."
+    ),
     "fingerprints": "One row per model with a config: its architecture and what it costs to serve.",
     "evidence": "One row per model and value: where the value comes from.",
     "layers_expanded": "One row per mixer of every layer of a design; the table layers without run lengths.",
@@ -162,7 +232,9 @@ def statements() -> list[str]:
         for f in fields
     ]
     comments += [f"COMMENT ON MACRO {m} IS {quoted(MEANINGS[m])}" for m in MACROS]
-    return [*_views(), KV_BYTES, KV_BYTES_OF, *comments]
+    comments.append(f"COMMENT ON MACRO TABLE fits IS {quoted(MEANINGS['fits'])}")
+    macros = [KV_BYTES, KV_BYTES_OF, EXPERTS_TOUCHED, KV_BYTES_RANK, FITS]
+    return [*_views(), *macros, *comments]
 
 
 def _views() -> list[str]:

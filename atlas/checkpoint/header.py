@@ -16,8 +16,10 @@ import msgspec
 from atlas.checkpoint.expected import Group, agrees, expected, laid_together
 from atlas.checkpoint.naming import Namer, namer, pattern
 from atlas.checkpoint.packing import Listing, Shape, Stored, Unpacked, unpack
+from atlas.checkpoint.towers import expected as tower_groups
 from atlas.families import Family
 from atlas.numbers.structure import Model, Tensor
+from atlas.numbers.towers import Tower
 from schemas.vocabulary import APART, Check, Component
 
 _TOWERS = re.compile(
@@ -76,10 +78,11 @@ def compare(
     *,
     quantization: Mapping[str, Any] | None = None,
     n_mtp: int | None = None,
+    towers: tuple[Tower, ...] = (),
 ) -> Comparison:
     """Hold a checkpoint's tensors against the model's.
 
-    `n_mtp` is the number of drafting layers that the config states.
+    `n_mtp` is the number of drafting layers that the config states; `towers` are held too where the files have any.
     """
     plain = unpack(listing, quantization)
     names = namer(family, model, plain.listing)
@@ -87,6 +90,7 @@ def compare(
     held = _Held(model, plain, names, n_mtp or 0)
     for group in wanted:
         held.hold(group)
+    held.hold_towers(tower_groups(towers, plain.listing))
     held.rest(tied)
     return held.outcome()
 
@@ -103,6 +107,7 @@ class _Held:
         self.like: dict[str, Component] = {}
         self.apart: dict[str, int | None] = {}
         self.missing = 0
+        self.knows_towers = False
         first = model.n_layers
         self.drafts = frozenset(range(first, first + n_mtp))
         for entry in plain.scales.values():
@@ -135,6 +140,18 @@ class _Held:
                     "misshaped", " + ".join(group.names), group.component.value, group.wanted, laid_together(here)
                 )
             )
+
+    def hold_towers(self, groups: list[Group]) -> None:
+        """Find the tensors of towers and compare; files without a single one of them hold the language model alone."""
+        self.knows_towers = any(g.names[0] in self.left for g in groups)
+        for group in groups if self.knows_towers else ():
+            entry = self.left.pop(group.names[0], None)
+            if entry is not None and agrees(group, [entry]):
+                self._set_apart(group.component.value, entry)
+            elif entry is not None or group.component is Component.TOWERS:
+                shape = None if entry is None else entry.shape
+                kind = "missing" if entry is None else "misshaped"
+                self.differences.append(Difference(kind, group.names[0], group.component.value, group.wanted, shape))
 
     def _count(self, group: Group) -> Tally:
         for m in group.members:
@@ -170,7 +187,7 @@ class _Held:
             return Component.MTP.value
         if _BUFFERS.search(name) or (_MASK.search(name) and (entry.shape is None or len(entry.shape) == 4)):
             return Component.BUFFERS.value
-        return Component.TOWERS.value if _TOWERS.search(name) else None
+        return Component.TOWERS.value if _TOWERS.search(name) and not self.knows_towers else None
 
     def _is_draft(self, name: str) -> bool:
         before, _, after = self.names.place.layer("decoder").partition("{i}")

@@ -14,11 +14,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from atlas.families import COMMON_NAMES, Family
+from atlas.families.braces import spread
 from atlas.numbers.structure import Model
 
 STACKS = ("decoder", "encoder")
 TRANSPOSED = "^T"
-_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _NUMBERS = re.compile(r"\d+|\{[ie]\}")
 
 WRAPS = (
@@ -58,16 +58,6 @@ class Spelling(NamedTuple):
 def pattern(name: str) -> str:
     """A name with its numbers (and the places for them) left open."""
     return _NUMBERS.sub("#", name)
-
-
-def spread(text: str) -> list[str]:
-    """A text with braces written out: `{q,k}_proj` is q_proj and k_proj; `{e}` and `{i}` are left as they are."""
-    found = _BRACES.search(text)
-    if found is None:
-        return [text]
-    return [
-        each for choice in found[1].split(",") for each in spread(text[: found.start()] + choice + text[found.end() :])
-    ]
 
 
 Table = Mapping[str, tuple[Spelling, ...]]

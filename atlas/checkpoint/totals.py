@@ -85,7 +85,7 @@ def _unexplained(f: Fingerprint, by_dtype: Mapping[str, int], theirs: int, ours:
         return TotalCheck(
             "unchecked", theirs, ours, f"quantized ({f.quant_method}): {theirs - ours:+,} elements, packed or scales"
         )
-    if f.has_towers and theirs > ours:
+    if f.has_towers and f.params_towers is None and theirs > ours:
         return TotalCheck(
             "unchecked", theirs, ours, f"towers included: {theirs - ours:,} elements beside the language model"
         )
@@ -103,6 +103,7 @@ def extras(model: Model, f: Fingerprint) -> Iterator[Extra]:
         "the MTP layers' own copies of embedding and head included": _of(
             model, lambda t: t.component is Component.MTP and _is_table(t)
         ),
+        "towers included": 0 if f.params_towers is None else f.params_towers,
         "tied head stored twice": _of(model, lambda t: t.component is Component.UNEMBEDDING and not t.stored, copies=1),
         "output head left out": -_of(model, lambda t: t.component is Component.UNEMBEDDING),
         "position ids included": sum(

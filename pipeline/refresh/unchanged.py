@@ -88,5 +88,5 @@ def _outcomes(stands: Counter[str], crawled: Counter[str]) -> Counter[str]:
     unreadable = sum(n for o, n in stands.items() if o not in good) - sum(
         n for o, n in crawled.items() if o not in good
     )
-    unchanged = crawled["unchanged"] - max(0, unreadable)
+    unchanged = crawled["unchanged"] - max(0, bad - found_bad)
     return stands - Counter({"ok": unchanged}) + Counter({"unchanged": unchanged})

@@ -79,7 +79,7 @@ def _apply(data: dict[str, Any], change: str) -> None:
 def as_object(d: Derived, *, layers: bool, evidence: bool) -> dict[str, Any]:
     """The fingerprint as an object and what its layers keep, with its layers and evidence where asked for."""
     made: dict[str, Any] = msgspec.to_builtins(d.fingerprint)
-    made["states"] = [] if d.model is None else state_rows(d.model)
+    made["states"] = [] if d.model is None else state_rows(d.model, drafts=True)
     if layers:
         made["layers"] = [] if d.model is None else msgspec.to_builtins(layers_expanded(d.model))
     if evidence:

@@ -75,6 +75,7 @@ def verified(name: str, config: bytes, headers: Headers, revision: str | None = 
         headers.listing,
         quantization=quantization(data),
         n_mtp=derived.fingerprint.n_mtp_layers,
+        towers=derived.towers,
     )
     basis, note = "headers" if held.shapes_known else "names", RENAMED if _only_names(held) else None
     known = Verified(name, revision, derived.fingerprint, basis, headers.files, held, note)

@@ -141,7 +141,7 @@ def _sum_weights(made: dict[str, list[Row]], before: Tables) -> None:
 
 
 def _agreeing(design: Row, sums: Mapping[str, Mapping[Any, float]]) -> Row:
-    known = {c: s.get(design["design_id"], 0) for c, s in sums.items() if design[c] is not None}
+    known = {c: s.get(design["design_id"], 0) for c, s in sums.items() if design.get(c) is not None}
     total, compute = known["params_total"], known["params_active_compute"]
     more = 2 * (compute - design["params_active_compute"])
     made = {**design, **known, "flops_per_token": 2 * compute, "weight_bytes_bf16": 2 * total}

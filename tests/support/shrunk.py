@@ -80,5 +80,10 @@ def held(config: dict[str, Any], tensors: Tensors, quantization: dict[str, Any] 
     assert found.model is not None, found.fingerprint.refusal_reason
     listing = {k: Stored(s, d) for k, (d, s) in tensors.items()}
     return compare(
-        found.model, reader(config).rules, listing, quantization=quantization, n_mtp=found.fingerprint.n_mtp_layers
+        found.model,
+        reader(config).rules,
+        listing,
+        quantization=quantization,
+        n_mtp=found.fingerprint.n_mtp_layers,
+        towers=found.towers,
     )

@@ -1,4 +1,4 @@
-"""Simulated years end with the tables of one honest crawl, whatever failed on the way; from seeds, to be played again."""
+"""Simulated years end with the tables of one honest crawl, whatever failed on the way; a seed plays one again."""
 
 from __future__ import annotations
 

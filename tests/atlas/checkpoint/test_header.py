@@ -201,6 +201,7 @@ def test_real_indexes_name_exactly_the_derived_tensors(shared: Path) -> None:
             reader(load(raw)).rules,
             dict.fromkeys(weight_map, Stored()),
             n_mtp=found.fingerprint.n_mtp_layers,
+            towers=found.towers,
         )
         wrong |= {name: result.differences[:5]} if result.differences else {}
     assert wrong == {}

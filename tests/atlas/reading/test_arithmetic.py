@@ -1,0 +1,53 @@
+"""Arithmetic of tower rows: whole numbers over named scalars, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from atlas.reading.arithmetic import evaluate, size
+from atlas.refusal import Refused
+
+SCALARS = {"d": 1152, "image": 384, "patch": 14, "pair": [448, 224], "flag": True, "none": None, "ratio": 4.9231}
+
+
+def given(name: str) -> Any:
+    """The scalars of these tests."""
+    return SCALARS[name]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("(image // patch) ** 2 + 1", 27 * 27 + 1),
+        ("3 * d", 3456),
+        ("first(pair) - second(pair)", 224),
+        ("first(patch) * second(patch)", 14 * 14),
+        ("flag", 1),
+        ("not flag", 0),
+        ("count(pair)", 2),
+        ("count(none)", 0),
+        ("either(none, d)", 1152),
+        ("trunc(d * ratio)", 5671),  # 1152 x 4.9231 = 5671.4
+        ("within(224, pair) * pair[0]", 448),
+        ("d == 1152 and patch != 16", 1),
+    ],
+)
+def test_expressions_give_whole_numbers(text: str, value: int) -> None:
+    """Sizes, pairs, switches and lists come out as hand-counted."""
+    assert size(text, given) == value
+
+
+@pytest.mark.parametrize("text", ["d / 7", "none * 2", "pair * 2", "d // 0", "pair[2]", "d ** 9", "d / 5", "0 - d"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    """A remainder, a null, a list as a number, a division by zero, a negative size: refused, never rounded."""
+    with pytest.raises(Refused):
+        size(text, given)
+
+
+@pytest.mark.parametrize("text", ["[d for d in pair]", "lambda: 1", "'a' if d else 'b'"])
+def test_nothing_but_arithmetic_is_evaluated(text: str) -> None:
+    """A row cannot hold a program."""
+    with pytest.raises(SyntaxError):
+        evaluate(text, given)

@@ -1,0 +1,64 @@
+"""Towers against the reference made from transformers' own modules, wrapper by wrapper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from oracle import BY_NAME, TOWERS_INSIDE, records
+
+from atlas.interpret import derive
+
+EXACT = {
+    "published": """
+        Qwen--Qwen-Image-Edit-2509--text_encoder Qwen--Qwen2-Audio-7B-Instruct Qwen--Qwen2-VL-2B-Instruct
+        Qwen--Qwen2.5-VL-3B-Instruct Qwen--Qwen2.5-VL-7B-Instruct Qwen--Qwen3-VL-235B-A22B-Instruct
+        Qwen--Qwen3-VL-2B-Instruct Qwen--Qwen3-VL-32B-Instruct Qwen--Qwen3-VL-32B-Thinking
+        Qwen--Qwen3.5-122B-A10B-FP8 Qwen--Qwen3.5-27B Qwen--Qwen3.5-2B Qwen--Qwen3.5-35B-A3B
+        Qwen--Qwen3.5-397B-A17B Qwen--Qwen3.5-9B google--gemma-3-27b-it google--gemma-4-26B-A4B
+        google--gemma-4-26B-A4B-it google--gemma-4-31B-it google--gemma-4-E4B-it llava-hf--llava-1.5-7b-hf
+        meta-llama--Llama-3.2-11B-Vision-Instruct meta-llama--Llama-4-Maverick-17B-128E-Instruct-FP8
+        moonshotai--Kimi-K2.5 nvidia--Gemma-4-26B-A4B-NVFP4 nvidia--Gemma-4-31B-IT-NVFP4
+        nvidia--Kimi-K2.5-NVFP4 nvidia--Kimi-K2.6-NVFP4 nvidia--Kimi-K2.7-Code-NVFP4
+        nvidia--Qwen3.5-122B-A10B-NVFP4 nvidia--Qwen3.5-397B-A17B-NVFP4 nvidia--Qwen3.6-27B-NVFP4
+        nvidia--Qwen3.6-35B-A3B-NVFP4 omni-research--Tarsier2-7b-0115 zai-org--GLM-4.1V-9B-Thinking
+        ibm-granite--granite-docling-258M
+    """,
+    "defaults": """
+        aria audioflamingo3 blip blip-2 cohere2_vision cosmos3_edge cosmos3_omni deepseek_vl
+        deepseek_vl_hybrid ernie4_5_vl_moe gemma3 glm46v glm4v glm4v_moe glm5_next glm_ocr glmasr glmga
+        got_ocr2 granite_docling granite_speech granite_speech_plus hy_v4_vl hyperclovax_vision_v2 idefics2
+        idefics3 inkling2 inkling2_loop internvl kimi_k25 kosmos-2 kosmos-2.5 lfm3_vl lighton_ocr llama4 llava
+        llava_next llava_next_video llava_onevision minicpm_ocr minicpmv4_7 mistral_large4 molmo2
+        moss_transcribe_diarize musicflamingo ovis2 paddleocr_vl paligemma pp_chart2table qianfan_ocr
+        qwen2_5_omni_thinker qwen2_5_vl qwen2_audio qwen2_vl qwen3_5 qwen3_5_moe qwen3_asr
+        qwen3_omni_moe_thinker qwen3_vl qwen3_vl_moe shieldgemma2 smolvlm step3p7 unlimited_ocr video_llama_3
+        video_llava vipllava vision-encoder-decoder voxtral_realtime
+    """,
+}
+"""Files whose towers equal the reference to the weight, by name: none may be lost."""
+
+
+@pytest.mark.parametrize("which", ["published", "defaults"])
+def test_no_tower_differs_from_the_reference(shared: Path, which: str) -> None:
+    """params_towers is params.total - params.lm of the record, or null with a reason; those named are exact.
+
+    What the record books with the language model by its name is added (see `oracle.TOWERS_INSIDE`).
+    """
+    exact: set[str] = set()
+    for record in records(shared, which):
+        if record["status"] != "ok":
+            continue
+        name, params = record["name"], record["params"]
+        folder = {"published": "configs", "defaults": "defaults"}[which]
+        derived = derive((shared / "hub" / folder / f"{name}.json").read_bytes())
+        found = derived.fingerprint.params_towers
+        wanted = params["total"] - params["lm"] + TOWERS_INSIDE.get(name, 0) - BY_NAME.get(name, 0)
+        if derived.model is None or not wanted:  # refused, or a record of the language model's own class
+            continue
+        assert found in (wanted, None), name
+        if found is None:
+            assert next(e.source for e in derived.evidence if e.field == "params_towers")
+        elif found:
+            exact.add(name)
+    assert exact >= set(EXACT[which].split())
