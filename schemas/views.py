@@ -138,7 +138,8 @@ def _rank_bytes(tokens: str, width: str, ranks: str) -> str:
     """Bytes of the fullest of so many ranks, over the rows of states; null where they do not share as is known."""
     on_rank = (
         f"CASE WHEN s.kind = 'constant' THEN s.elements::DOUBLE / {ranks} WHEN s.n_heads IS NULL"
-        f" THEN s.elements::DOUBLE ELSE s.elements::DOUBLE / s.n_heads * greatest(1, ceil(s.n_heads::DOUBLE / {ranks})) END"
+        " THEN s.elements::DOUBLE"
+        f" ELSE s.elements::DOUBLE / s.n_heads * greatest(1, ceil(s.n_heads::DOUBLE / {ranks})) END"
     )
     not_shared = (
         f"{ranks} > 1 AND ((s.kind = 'constant' AND s.n_heads IS NULL AND s.channels IS NULL)"

@@ -85,8 +85,6 @@ def _outcomes(stands: Counter[str], crawled: Counter[str]) -> Counter[str]:
     Some configs that came unchanged are known to be unreadable only since they were derived.
     """
     good = ("ok", "unchanged")
-    unreadable = sum(n for o, n in stands.items() if o not in good) - sum(
-        n for o, n in crawled.items() if o not in good
-    )
+    bad, found_bad = (sum(n for outcome, n in of.items() if outcome not in good) for of in (stands, crawled))
     unchanged = crawled["unchanged"] - max(0, bad - found_bad)
     return stands - Counter({"ok": unchanged}) + Counter({"unchanged": unchanged})
