@@ -56,7 +56,7 @@ LISTED = 5
 
 def _model(repo: str, config: str | None, outcome: str = "ok", **listing: object) -> dict[str, Any]:
     as_of = DAY if config else None
-    return {"repo_id": repo, "outcome": outcome, "config_id": config, "as_of": as_of, "source": "catalogue", **listing}
+    return {"repo_id": repo, "outcome": outcome, "config_id": config, "as_of": as_of, "source": "hub", **listing}
 
 
 def _config(raw: str, design: str, **values: object) -> dict[str, Any]:
