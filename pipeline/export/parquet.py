@@ -57,7 +57,7 @@ def parquet(home: Path, snapshot: str | None, to: Path | None = None) -> Exporte
 
 
 def dataset(home: Path, snapshot: str | None, to: Path | None = None) -> Exported:
-    """A dataset of the Hub: tables under `data`, a card that names them, the dictionary, a citation, the snapshot itself.
+    """A dataset of the Hub: tables under `data`, the card, the dictionary, the citation, and the snapshot itself.
 
     Raises as `parquet`.
     Maps become lists of (key, value): the `datasets` library knows no maps.

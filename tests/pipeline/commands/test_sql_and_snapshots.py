@@ -125,12 +125,14 @@ def printed(form: str, out: str) -> list[list[str]]:
 @pytest.mark.parametrize("form", ["json", "csv", "md", "table"])
 def test_stdout_is_only_data_however_slow_the_query(home: Path, form: str) -> None:
     """A query of more than two seconds, after which DuckDB would draw a progress bar, prints its one row alone."""
-    rows, took = 20_000, 0.0
-    while took < 2.5:
+    for rows in (20_000 * 3**i for i in range(9)):
         began = time.monotonic()
         asked = atlas(home, "sql", SLOW.format(rows), "--format", form, "--timeout", "120")
-        took, rows = time.monotonic() - began, rows * 3
-    assert asked.returncode == 0
+        assert asked.returncode == 0
+        if time.monotonic() - began > 3:
+            break
+    else:
+        pytest.skip("no query is slow here")
     found = printed(form, asked.stdout)
     assert (found[0], len(found)) == (["n", "s"], 2)
 
@@ -139,19 +141,14 @@ def test_stdout_is_only_data_however_slow_the_query(home: Path, form: str) -> No
     "command",
     [
         ("snapshots", "ls", "--json"), ("sql", "--json", "SELECT * FROM runs"), ("diff", "latest", "latest", "--json"),
-        ("snapshots", "rederive", "latest", "--json"), ("inspect", "openai-community/gpt2", "--json"),
+        ("snapshots", "rederive", "latest", "--json"),
         ("doctor", "--json", "--endpoint", "http://127.0.0.1:9"),
     ],
     ids=" ".join,
 )  # fmt: skip
 def test_what_prints_json_prints_nothing_else(home: Path, command: tuple[str, ...]) -> None:
     """All of stdout is one JSON value."""
-    json.loads(atlas(home, *command).stdout) if command[0] != "inspect" else json.loads(
-        subprocess.run(
-            [sys.executable, "-c", "import sys; from pipeline.cli import main; sys.exit(main())", *command],
-            capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
-        ).stdout
-    )  # fmt: skip
+    json.loads(atlas(home, *command).stdout)
 
 
 def test_sql_sees_every_snapshot(tmp_path: Path) -> None:
