@@ -20,8 +20,13 @@ from atlas.refusal import Refused
 from pipeline.errors import AtlasError, Invalid, NotFound, Upstream
 from pipeline.hub.crawl import CrawlResult, Progress, Staged
 from pipeline.hub.listing import Selection
+<<<<<<< HEAD
 from pipeline.refresh import holding, tables, unchanged
 from pipeline.sources import catalogue, disk, peers
+=======
+from pipeline.refresh import holding, tables
+from pipeline.sources import catalogue, disk, news, peers
+>>>>>>> main
 from pipeline.store import snapshot
 from pipeline.store.columns import Columns
 from pipeline.store.snapshot import Prepared, Published
@@ -262,7 +267,7 @@ def reported() -> Extra:
     ]
     held = holding.rows(entries)
     held["disagreements"] += peers.disagreements({e.repo for e in entries})
-    return {"reported": facts, **held, "measurements": peers.measurements()}
+    return {"reported": facts, **held, "measurements": peers.measurements() + news.measurements()}
 
 
 def publish(options: Options, gathered: Gathered, content: Mapping[str, pl.DataFrame]) -> Published:
