@@ -107,6 +107,8 @@ _REFERENCES = (
     ("reported", "repo_id", "models"),
     ("checks", "repo_id", "models"),
     ("disagreements", "repo_id", "models"),
+    ("runs", "repo_id", "models"),
+    ("models", "repo_id", "runs"),
 )
 
 
@@ -165,6 +167,11 @@ def _identity() -> Iterator[Rule]:
         "models",
         "a repository that ended well has a config",
         f"SELECT repo_id FROM models WHERE outcome IN {_WITH_CONFIG} AND config_id IS NULL",
+    )
+    yield Rule(
+        "models",
+        "unchanged is what happened on a day, and stands in runs",
+        f"SELECT repo_id FROM models WHERE outcome = '{Outcome.UNCHANGED}'",
     )
     yield Rule(
         "models",

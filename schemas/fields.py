@@ -23,8 +23,11 @@ from schemas.vocabulary import (
     Verdict,
 )
 
-Kind = Literal["text", "int", "real", "flag", "date", "time", "blob", "texts", "ints", "counts", "words", "evidence"]
-"""`texts`, `ints`: lists; `counts` maps text to int, `words` text to text; `evidence`: see registry.EVIDENCE."""
+Kind = Literal[
+    "text", "int", "real", "flag", "date", "time", "blob", "texts", "ints", "counts", "words", "evidence", "states"
+]  # fmt: skip
+"""`texts`, `ints`: lists; `counts` maps text to int, `words` text to text; `evidence`: see registry.EVIDENCE, `states`:
+views.KEPT."""
 
 Home = Literal["models", "configs", "designs", "refusals", "checks"]
 

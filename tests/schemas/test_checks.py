@@ -30,6 +30,9 @@ EXPLICIT = {
         "UPDATE configs SET stored_reason = NULL"
     ),
     "a repository that ended well has a config": "UPDATE models SET config_id = NULL",
+    "unchanged is what happened on a day, and stands in runs": (
+        "UPDATE models SET outcome = 'unchanged' WHERE outcome = 'ok'"
+    ),
     "a config was seen on a day": "UPDATE models SET as_of = NULL",
     "the components sum to params_total exactly": "UPDATE designs SET params_norm = params_norm + 1",
     "the shares sum to 1": "UPDATE designs SET share_norm = share_norm + 0.01",
