@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from atlas.derived import Derived
     from atlas.interpret import derive
     from atlas.numbers.fingerprint import Evidence, Fingerprint, LayerRow
+    from pipeline.serve.api import fit
     from pipeline.sources.library import inspect
 
-__all__ = ["Derived", "Evidence", "Fingerprint", "LayerRow", "derive", "inspect"]
+__all__ = ["Derived", "Evidence", "Fingerprint", "LayerRow", "derive", "fit", "inspect"]
 
 _HOMES = {
     "inspect": "pipeline.sources.library",
@@ -27,6 +28,7 @@ _HOMES = {
     "Evidence": "atlas.numbers.fingerprint",
     "Fingerprint": "atlas.numbers.fingerprint",
     "LayerRow": "atlas.numbers.fingerprint",
+    "fit": "pipeline.serve.api",
 }
 
 

@@ -27,6 +27,9 @@ from atlas.stored.settings import IN_CONFIG, settings_of
 from atlas.stored.subject import Subject
 from schemas.vocabulary import Check, Component, Origin, Verdict
 
+DTYPE_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
+"""Bytes of one weight of a stated type; no proof of how weights are stored."""
+
 
 def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | None) -> Derived:
     """The finished row with its evidence; raises `Refused` where a total is beyond what can be stored."""
@@ -50,6 +53,7 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
         tie_word_embeddings=bool(c.top("tie_word_embeddings")),
         dtype=dtype,
         quant_method=quant,
+        state_dtype=_state_dtype(c),
         has_towers=has_towers,
         params_towers=towers.elements,
         params_buffers=component(model_ledger(model), Component.BUFFERS) + towers.buffers,
@@ -98,6 +102,12 @@ def _storage(c: Config) -> tuple[str | None, str | None]:
         method = stated[:40] if isinstance(stated, str) else settings_of({IN_CONFIG[0]: raw}, None)
         method = method if isinstance(method, str) or method is None else method.method
     return dtype.removeprefix("torch.")[:40] if isinstance(dtype, str) else None, method
+
+
+def _state_dtype(c: Config) -> str | None:
+    """The type the config states for recurrent states: Qwen's key, or Nemotron-H's."""
+    stated = _first(c, ("mamba_ssm_dtype", "mamba_ssm_cache_dtype"))
+    return stated.removeprefix("torch.")[:40] if isinstance(stated, str) else None
 
 
 def _first(c: Config, keys: tuple[str, ...]) -> Any:

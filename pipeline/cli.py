@@ -27,7 +27,7 @@ INTERRUPTED = 130
 
 # The order of the help is that of the work: make a snapshot, read it, tend it.
 HELP_ORDER = (
-    *("refresh", "show", "inspect", "compare", "family", "sql", "snapshots", "diff"),
+    *("refresh", "show", "inspect", "compare", "fit", "family", "sql", "snapshots", "diff"),
     *("guide", "verify", "export", "measure", "schedule", "doctor"),
 )
 
@@ -109,7 +109,7 @@ def _root(
     """Language-model architectures, exact from a config, with evidence.
 
     Exit codes: 0 ok, 1 unexpected, 2 usage, 3 validation failed, 4 Hub unavailable, 5 another refresh runs, 6 snapshot
-    damaged, 7 query refused, 8 not found, 130 interrupted.
+    damaged, 7 query refused, 8 not found, 9 does not fit (fit --check), 130 interrupted.
     """
 
 

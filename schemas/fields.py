@@ -330,11 +330,72 @@ COST: tuple[Field, ...] = (
 BEYOND: tuple[Field, ...] = (
     count("n_mtp_layers", "Multi-token-prediction or draft layers in the checkpoint.", "layers"),
     flag("has_towers", "Whether the checkpoint holds vision or audio towers.")._replace(home="configs"),
-    Field("tp_degrees", "words", "For tensor-parallel degrees 2, 4, 8, 16: whether heads and widths divide."),
+    Field(
+        "tp_degrees",
+        "words",
+        "For tensor-parallel degrees 2, 4, 8, 16: even; copied or uneven, with the heads and widths that make it so;"
+        " unknown where how a part is shared out is not described.",
+    ),
+)
+
+_RANK = "on the fullest of {} tensor-parallel ranks; null where a width does not divide or the split is not described."
+
+SERVING: tuple[Field, ...] = (
+    Field(
+        "tp_alignment",
+        "counts",
+        "For degrees that divide: the largest power of two, at most 256, that divides every rank's widths.",
+        "elements",
+    ),
+    *(count(f"params_rank_tp{t}", f"Stored weights {_RANK.format(t)}", "weights") for t in (2, 4, 8, 16)),
+    *(
+        Field(
+            f"kv_bytes_per_token_rank_tp{t}",
+            "real",
+            f"Cache that one more token adds, windows full, {_RANK.format(t)} {_BF16}",
+            "bytes/token",
+            least=0,
+        )
+        for t in (2, 4, 8, 16)
+    ),
+    *(
+        Field(
+            f"experts_touched_b{b}",
+            "real",
+            f"Experts of a layer that {b} tokens touch in the mean under even routing: n (1 - (1 - k/n)^{b}).",
+            "experts",
+            least=0,
+        )
+        for b in (8, 64, 256)
+    ),
+    *(
+        count(
+            f"decode_weight_bytes_b{b}",
+            f"Weights that a decode step of {b} sequences reads, those of touched experts only. At 2 bytes an element.",
+            "bytes",
+        )
+        for b in (8, 64, 256)
+    ),
+    count(
+        "dispatch_bytes_per_token",
+        "Hidden states of one token sent to its routed experts, all layers, were each on another GPU. At 2 bytes.",
+        "bytes/token",
+    ),
+    count(
+        "combine_bytes_per_token",
+        "Results of one token's routed experts sent back, all layers, were each on another GPU. At 2 bytes.",
+        "bytes/token",
+    ),
+    count(
+        "draft_kv_bytes_per_token",
+        "Cache that draft layers keep per token where they run; apart, in no other figure. At 2 bytes an element.",
+        "bytes/token",
+    ),
+    word("state_dtype", "Element type the config states for recurrent states.", home="configs"),
 )
 
 FINGERPRINT: tuple[Field, ...] = (
-    *IDENTITY, *SHAPE, *EXPERTS, *ATOMS, *CONTEXT, *STORAGE, *PARAMETERS, *CACHE, *COST, *BEYOND
+    *IDENTITY, *SHAPE, *EXPERTS, *ATOMS, *CONTEXT, *STORAGE, *PARAMETERS, *CACHE, *COST, *BEYOND, *SERVING
 )  # fmt: skip
 """The columns of the view `fingerprints`, in the order of `atlas.numbers.fingerprint.Fingerprint`."""
 

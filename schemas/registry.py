@@ -237,6 +237,8 @@ STATES = Table(
         count("v_elements", "Values among them; 0 where keys and values are one. Null elsewhere.", "elements"),
         count("channels", "Channels of a convolution's columns; null elsewhere.", "channels"),
         count("kernel", "Tokens that convolution spans; null elsewhere.", "tokens"),
+        count("n_heads", "KV heads or recurrent heads it divides into; null where it does not.", "heads"),
+        count("groups", "Groups of B and C among the channels, whole on every rank; null elsewhere.", "groups"),
         _must(count("stride", "Tokens per entry; 0 where the state has a fixed size.", "tokens")),
         count("window", "Tokens held at most; null where there is no bound.", "tokens"),
         Field(

@@ -16,6 +16,10 @@ SCHEMA_CHANGES: tuple[tuple[str, str], ...] = (
             " attention_mask, growth_bytes_per_token and _first, params_active_max, prefill_attention_flops_*;"
             " layers.position and attention_mask; parameters.choices; states.stack, owner, owner_step, k_elements,"
             " v_elements, channels, kernel; kind and doubt of a config, the table constants, refusal_kind adapter."
+            " tp_degrees says even, copied or uneven and why. More new: tp_alignment, params_rank_tp*,"
+            " kv_bytes_per_token_rank_tp*, experts_touched_b*, decode_weight_bytes_b*, dispatch_ and"
+            " combine_bytes_per_token, draft_kv_bytes_per_token, state_dtype; states.n_heads and groups; macros"
+            " experts_touched, kv_bytes_rank and fits."
             " weight_bytes_checkpoint is of the files, never of a stated dtype; table stored has what they hold,"
             " configs.stored_reason why it is not known; params_checkpoint; verdict measured."
         ),

@@ -81,7 +81,59 @@ KV_BYTES = (
     " WHERE m.repo_id = model)"
 )
 
+EXPERTS_TOUCHED = (
+    "CREATE MACRO experts_touched(experts, per_token, tokens) AS"
+    " (experts * (1 - (1 - per_token::DOUBLE / experts) ** tokens))"
+)
+_ON_RANK = (
+    "CASE WHEN s.kind = 'constant' THEN s.elements::DOUBLE / tp WHEN s.n_heads IS NULL THEN s.elements::DOUBLE"
+    " ELSE s.elements::DOUBLE / s.n_heads * greatest(1, ceil(s.n_heads::DOUBLE / tp)) END"
+)
+_NOT_SHARED = (
+    "tp > 1 AND ((s.kind = 'constant' AND s.n_heads IS NULL AND s.channels IS NULL) OR s.groups % tp > 0"
+    " OR (s.kind = 'kv' AND s.n_heads % tp > 0 AND tp % s.n_heads > 0))"
+)
+_RANK_BYTES = (
+    f"CASE WHEN bool_or(coalesce({_NOT_SHARED}, false)) THEN NULL ELSE ceil(sum(s.repeats * {_ON_RANK}"
+    f" * coalesce(s.width_bytes, bytes_per_element)::DOUBLE * ({_ENTRIES})))::BIGINT END"
+)
+KV_BYTES_RANK = (
+    f"CREATE MACRO kv_bytes_rank(model, context, bytes_per_element, tp) AS (SELECT {_RANK_BYTES}"
+    " FROM models m JOIN configs c ON c.config_id = m.config_id JOIN states s ON s.design_id = c.design_id"
+    " WHERE m.repo_id = model)"
+)
+_RANK_PARAMS = (
+    "CASE tp WHEN 1 THEN f.params_total WHEN 2 THEN f.params_rank_tp2 WHEN 4 THEN f.params_rank_tp4"
+    " WHEN 8 THEN f.params_rank_tp8 WHEN 16 THEN f.params_rank_tp16 END"
+)
+FITS = (
+    "CREATE MACRO fits(memory_bytes, context, sequences, bytes_per_element, bytes_per_weight, tp) AS TABLE"
+    " SELECT repo_id, params_total, weights, weights_are, cache,"
+    " memory_bytes - weights - sequences * cache AS left_bytes,"
+    " floor((memory_bytes - weights)::DOUBLE / nullif(cache, 0))::BIGINT AS sequences_at_most,"
+    " weights + sequences * cache <= memory_bytes AS fits FROM (SELECT f.repo_id, f.params_total, k.cache, CASE"
+    f" WHEN bytes_per_weight IS NOT NULL THEN ceil({_RANK_PARAMS} * bytes_per_weight)::BIGINT"
+    f" WHEN tp = 1 AND f.weight_bytes_checkpoint IS NOT NULL THEN f.weight_bytes_checkpoint ELSE 2 * {_RANK_PARAMS} END"
+    " AS weights, CASE WHEN bytes_per_weight IS NOT NULL THEN 'hypothetical'"
+    " WHEN tp = 1 AND f.weight_bytes_checkpoint IS NOT NULL THEN 'as stored' ELSE 'at bf16' END AS weights_are"
+    f" FROM fingerprints f JOIN (SELECT s.design_id, {_RANK_BYTES} AS cache FROM states s GROUP BY s.design_id) k"
+    " USING (design_id))"
+)
+
 MEANINGS = {
+    "experts_touched": (
+        "experts_touched(experts, per_token, tokens): experts of a layer that so many tokens touch in the mean"
+        " under even routing."
+    ),
+    "kv_bytes_rank": (
+        "kv_bytes_rank(model, context, bytes_per_element, tp): kv_bytes of the fullest of tp tensor-parallel ranks;"
+        " null where heads do not divide or how ranks share a state is not described."
+    ),
+    "fits": (
+        "fits(memory_bytes, context, sequences, bytes_per_element, bytes_per_weight, tp): a row per model with a"
+        " cache: weights (bytes_per_weight null: as stored, else at bf16) and cache of one sequence on a rank, what is"
+        " left, how many sequences fit. TP 1, 2, 4, 8 or 16; null where not known."
+    ),
     "fingerprints": "One row per model with a config: its architecture and what it costs to serve.",
     "evidence": "One row per model and value: where the value comes from.",
     "layers_expanded": "One row per mixer of every layer of a design; the table layers without run lengths.",
@@ -102,5 +154,9 @@ def statements() -> list[str]:
         for view, fields in COLUMNS.items()
         for f in fields
     ]
-    comments.append(f"COMMENT ON MACRO kv_bytes IS {quoted(MEANINGS['kv_bytes'])}")
-    return [fingerprints(), EVIDENCE, layers_expanded(), UNREAD_KEYS, KV_BYTES, *comments]
+    comments += [
+        f"COMMENT ON MACRO {m} IS {quoted(MEANINGS[m])}" for m in ("kv_bytes", "experts_touched", "kv_bytes_rank")
+    ]
+    comments.append(f"COMMENT ON MACRO TABLE fits IS {quoted(MEANINGS['fits'])}")
+    macros = [KV_BYTES, EXPERTS_TOUCHED, KV_BYTES_RANK, FITS]
+    return [fingerprints(), EVIDENCE, layers_expanded(), UNREAD_KEYS, *macros, *comments]

@@ -19,7 +19,7 @@ FLOORS = [
     {"guide"},
     {"refresh"},
     {"sheets"},
-    {"export"},
+    {"export", "serve"},
     {"scheduled"},
     {"commands"},
 ]

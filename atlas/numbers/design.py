@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from atlas.numbers.degrees import serving_columns
+from atlas.numbers.experts import expert_columns
 from atlas.numbers.measure import COMPONENTS, Ledger, component, model_ledger, params_total
 from atlas.numbers.shape import Shape, pattern, shape_of
 from atlas.numbers.structure import Mixing, Model, design_id
@@ -51,7 +53,7 @@ def design_columns(model: Model) -> dict[str, Any]:
     }
     if model.has_cache:
         columns |= _cache(ledger)
-    return columns | {"tp_degrees": degrees(columns)}
+    return columns | serving_columns(model) | expert_columns(model)
 
 
 def _attention(shape: Shape) -> dict[str, Any]:
@@ -180,19 +182,6 @@ def _cache(ledger: Ledger) -> dict[str, Any]:
         "decode_bytes_per_token_4k": 2 * ledger.active_compute + ledger.read_bytes[0],
         "decode_bytes_per_token_128k": 2 * ledger.active_compute + ledger.read_bytes[1],
     }
-
-
-def degrees(columns: dict[str, Any]) -> dict[str, str]:
-    """Which tensor-parallel degrees divide query heads and feed-forward widths, and where KV heads are copied."""
-    widths = [columns[k] for k in ("n_q_heads", "d_ff", "moe_d_ff") if columns.get(k)]
-    kv = columns.get("n_kv_heads")
-    return {str(t): _degree(t, widths, kv) for t in (2, 4, 8, 16)}
-
-
-def _degree(t: int, widths: list[int], kv: int | None) -> str:
-    if not widths or any(w % t for w in widths) or (kv and kv % t and t % kv):
-        return "no"
-    return "kv_replicated" if kv and kv % t else "even"
 
 
 @lru_cache(maxsize=16384)

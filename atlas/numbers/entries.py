@@ -13,7 +13,8 @@ class State(NamedTuple):
 
     `width` is the bytes per element that the family keeps it in, or None where the cache's dtype is the deployer's
     choice. Of keys and values, `keys` of the elements are keys (a latent that is both counts as keys). A window of
-    convolution columns has `channels` and spans `kernel` tokens.
+    convolution columns has `channels` and spans `kernel` tokens. How ranks share it is in no digest: the KV heads or
+    recurrent heads it divides into, and how many channels belong to `groups` that several heads need.
     """
 
     kind: str  # "kv", "index", "cross" (per source token, not per token of the sequence) or "constant"
@@ -24,6 +25,9 @@ class State(NamedTuple):
     keys: int | None = None
     channels: int | None = None
     kernel: int | None = None
+    heads: int | None = None
+    groups: int | None = None
+    grouped: int = 0
 
     def bytes_at(self, context: int, cache_width: float = CACHE_WIDTH) -> float:
         """Bytes held after `context` tokens."""

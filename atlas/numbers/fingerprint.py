@@ -157,3 +157,23 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     n_mtp_layers: int | None = None
     has_towers: bool | None = None
     tp_degrees: dict[str, str] | None = None
+    # several GPUs, and experts in a batch and on a network
+    tp_alignment: dict[str, int] | None = None
+    params_rank_tp2: int | None = None
+    params_rank_tp4: int | None = None
+    params_rank_tp8: int | None = None
+    params_rank_tp16: int | None = None
+    kv_bytes_per_token_rank_tp2: float | None = None
+    kv_bytes_per_token_rank_tp4: float | None = None
+    kv_bytes_per_token_rank_tp8: float | None = None
+    kv_bytes_per_token_rank_tp16: float | None = None
+    experts_touched_b8: float | None = None
+    experts_touched_b64: float | None = None
+    experts_touched_b256: float | None = None
+    decode_weight_bytes_b8: int | None = None
+    decode_weight_bytes_b64: int | None = None
+    decode_weight_bytes_b256: int | None = None
+    dispatch_bytes_per_token: int | None = None
+    combine_bytes_per_token: int | None = None
+    draft_kv_bytes_per_token: int | None = None
+    state_dtype: str | None = None

@@ -94,6 +94,8 @@ class Part(msgspec.Struct, frozen=True, eq=False, gc=False):
     reads: tuple[Read, ...]
     info: Mixing | Feeding | None
     digest: bytes
+    drafted: tuple[State, ...] = ()
+    """What a drafting layer keeps of its own, where one runs: in no total and no digest."""
 
 
 def part(
@@ -102,12 +104,14 @@ def part(
     states: tuple[State, ...] = (),
     reads: tuple[Read, ...] = (),
     info: Mixing | Feeding | None = None,
+    drafted: tuple[State, ...] = (),
 ) -> Part:
     """Make a part. Its digest covers shapes, roles, copies, states, reads and facts, and leaves names out."""
     weights = sorted((str(t.component), str(t.role), t.shape, t.stored, t.touched, t.choices or 0) for t in tensors)
     facts = None if info is None else tuple(None if f is None else str(f) for f in info)
-    canonical = repr((kind, weights, [tuple(s) for s in states], [tuple(r) for r in reads], facts))
-    return Part(kind, tuple(tensors), states, reads, info, blake2b(canonical.encode(), digest_size=16).digest())
+    canonical = repr((kind, weights, [tuple(s)[:8] for s in states], [tuple(r) for r in reads], facts))
+    digest = blake2b(canonical.encode(), digest_size=16).digest()
+    return Part(kind, tuple(tensors), states, reads, info, digest, drafted)
 
 
 class Layer(msgspec.Struct, frozen=True, eq=False, gc=False):

@@ -115,8 +115,8 @@ def parameter_rows(model: Model) -> list[Row]:
     ]
 
 
-def state_rows(model: Model) -> list[Row]:
-    """One row per state of each slot, of the layers that own it.
+def state_rows(model: Model, *, drafts: bool = False) -> list[Row]:
+    """One row per state of each slot, of the layers that own it; `drafts` adds those of draft layers (kind "draft").
 
     `width_bytes` is the family's own; null where the deployer chooses. The row stands for the layers
     owner + k x owner_step, k < repeats, of its stack.
@@ -130,18 +130,20 @@ def state_rows(model: Model) -> list[Row]:
             "stack": run.stack if n >= 0 else None,
             "owner": first + slot if n >= 0 else None,
             "owner_step": len(run.layers),
-            "kind": s.kind,
+            "kind": kind,
             "elements": s.elements,
             "k_elements": s.keys,
             "v_elements": None if s.keys is None else s.elements - s.keys,
             "channels": s.channels,
             "kernel": s.kernel,
+            "n_heads": s.heads,
+            "groups": s.groups,
             "stride": s.stride,
             "window": s.window,
             "width_bytes": s.width,
         }
         for n, slot, run, first, p in _parts(model)
-        for s in p.states
+        for kind, s in (*((s.kind, s) for s in p.states), *(("draft", s) for s in (p.drafted if drafts else ())))
     ]
 
 

@@ -55,7 +55,7 @@ def gqa(s: Gqa) -> Part:
     kind = kind_of(s.heads, s.kv_heads)
     keys, values = s.kv_heads * s.head_dim, s.kv_heads * s.v_head_dim
     held = keys + values
-    kv = State("kv", held, window=s.window, keys=keys)
+    kv = State("kv", held, window=s.window, keys=keys, heads=s.kv_heads)
     read = Read(2 * s.heads * (s.head_dim + s.v_head_dim), held, window=s.window, both_ways=s.mask is Mask.PREFIX)
     label = {"sliding_attention": "swa", "chunked_attention": "chunked"}.get(s.mixer, kind.value)
     info = Mixing(

@@ -47,4 +47,5 @@ def fusing(s: Fusing) -> Part:
 @lru_cache(maxsize=4096)
 def drafting(each: Part) -> Part:
     """The same weights, counted as a drafting layer's; its states, reads and facts are not the model's."""
-    return part("mtp." + each.kind, tuple(t._replace(component=MTP) for t in each.tensors))
+    made = tuple(t._replace(component=MTP) for t in each.tensors)
+    return part("mtp." + each.kind, made, drafted=each.states)

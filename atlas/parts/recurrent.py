@@ -49,7 +49,7 @@ def gated_delta(s: GatedDelta) -> Part:
         Tensor("linear_attn.out_proj.weight", (s.d, values), R),
     ]
     size = s.v_heads * s.k_dim * s.v_dim
-    kept = states(conv, s.kernel, size)
+    kept = states(conv, s.kernel, size, s.v_heads)
     return part("linear.gated_delta", made, kept, reads(kept, 8 * size), Mixing(Mixer.LINEAR_ATTENTION, "gdn"))
 
 
@@ -83,7 +83,7 @@ def kda(s: Kda) -> Part:
         shapes = narrow if low_rank else {f"{x}_proj": (inner, s.d)}
         made += [Tensor(f"self_attn.{n}.weight", shape, R) for n, shape in shapes.items()]
     size = inner * s.width
-    kept = states(3 * inner, s.kernel, size)
+    kept = states(3 * inner, s.kernel, size, s.heads)
     return part("linear.kda", made, kept, reads(kept, 8 * size), Mixing(Mixer.LINEAR_ATTENTION, "kda"))
 
 
@@ -110,7 +110,7 @@ def lightning(s: Lightning) -> Part:
     shapes["diagonal_decay"] = (s.heads, s.block * s.block)
     made += [Tensor(f"self_attn.{n}", shape, Component.BUFFERS, Role.VECTOR) for n, shape in shapes.items()]
     size = inner * s.width
-    kept = (State("constant", size, 0, width=2),)
+    kept = (State("constant", size, 0, width=2, heads=s.heads),)
     return part("linear.lightning", made, kept, reads(kept, 6 * size), Mixing(Mixer.LINEAR_ATTENTION, "lightning"))
 
 
@@ -171,7 +171,7 @@ def rg_lru(s: Lru) -> Part:
     made = [Tensor(f"temporal_block.{n}", x, R) for n, x in shapes.items()]
     made += [Tensor(f"temporal_block.{n}", (x,), R, Role.VECTOR) for n, x in vectors.items()]
     columns = State("constant", s.width * (s.kernel - 1), 0, None, BF16, channels=s.width, kernel=s.kernel)
-    kept = (columns, State("constant", s.width, 0, None, FP32))
+    kept = (columns, State("constant", s.width, 0, None, FP32, heads=s.heads))
     return part("linear.rg_lru", made, kept, reads(kept, 4 * s.width), Mixing(Mixer.LINEAR_ATTENTION, "rg_lru"))
 
 

@@ -72,7 +72,11 @@ def attention(s: Shared) -> Part:
     )
     held = 2 * keys
     return part(
-        "attention.shared", made, (State("kv", held, keys=keys),), (Read(4 * s.heads * s.head_dim, held),), info
+        "attention.shared",
+        made,
+        (State("kv", held, keys=keys, heads=s.kv_heads),),
+        (Read(4 * s.heads * s.head_dim, held),),
+        info,
     )
 
 

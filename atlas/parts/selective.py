@@ -54,7 +54,7 @@ def mamba2(s: Mamba2) -> Part:
     made += [Tensor("mamba.in_proj.bias", (inner + conv + s.heads,), R, Role.VECTOR)] * s.in_bias
     made += [Tensor("mamba.out_proj.bias", (s.d,), R, Role.VECTOR)] * s.out_bias
     size = inner * s.n
-    kept = states(conv, s.kernel, size)
+    kept = states(conv, s.kernel, size, s.heads, s.groups, 2 * s.groups * s.n)
     return part("ssm.mamba2", made, kept, reads(kept, 6 * size), Mixing(Mixer.SSM, "mamba2"))
 
 
@@ -91,7 +91,7 @@ def mamba(s: Mamba) -> Part:
     ] * s.bias
     widths = {"dt": s.rank, "b": s.n, "c": s.n} if s.norms else {}
     made += [Tensor(f"mamba.{x}_layernorm.weight", (w,), R, Role.VECTOR) for x, w in widths.items()]
-    kept = states(s.inner, s.kernel, s.inner * s.n)
+    kept = states(s.inner, s.kernel, s.inner * s.n, s.inner)
     return part("ssm.mamba", made, kept, reads(kept, 6 * s.inner * s.n), Mixing(Mixer.SSM, "mamba"))
 
 
@@ -127,5 +127,5 @@ def headed_mamba(s: HeadedMamba) -> Part:
     made += [Tensor("mamba.conv1d.bias", (s.inner,), R, Role.VECTOR)] * s.conv_bias
     biases = {"in_proj": 2 * s.inner, "out_proj": s.d} if s.bias else {}
     made += [Tensor(f"mamba.{n}.bias", (w,), R, Role.VECTOR) for n, w in biases.items()]
-    kept = states(s.inner, s.kernel, s.inner * s.n)
+    kept = states(s.inner, s.kernel, s.inner * s.n, s.heads)
     return part("ssm.mamba_heads", made, kept, reads(kept, 6 * s.inner * s.n), Mixing(Mixer.SSM, "mamba"))

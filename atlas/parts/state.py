@@ -10,10 +10,13 @@ FP32 = 4
 BF16 = 2
 
 
-def states(conv_width: int, kernel: int, recurrent: int) -> tuple[State, State]:
-    """The convolution window and the recurrent state of one layer."""
+def states(
+    conv_width: int, kernel: int, recurrent: int, heads: int, groups: int | None = None, grouped: int = 0
+) -> tuple[State, State]:
+    """The convolution window and the recurrent state of one layer; `grouped` of its channels belong to `groups`."""
     columns = State("constant", conv_width * kernel, 0, None, 2, channels=conv_width, kernel=kernel)
-    return columns, State("constant", recurrent, 0, None, FP32)
+    columns = columns._replace(groups=groups, grouped=grouped)
+    return columns, State("constant", recurrent, 0, None, FP32, heads=heads)
 
 
 def reads(kept: tuple[State, ...], flops: int) -> tuple[Read, ...]:

@@ -11,7 +11,7 @@ from atlas.numbers.towers import Tower
 from atlas.parse import Raw
 from atlas.parts.towers import Weights, run
 from atlas.reading.arithmetic import evaluate, size
-from atlas.reading.config import Config
+from atlas.reading.config import TOKENS, Config
 from atlas.refusal import Refused, contradiction, not_derivable, shown
 
 MOST_LAYERS = 4096
@@ -98,7 +98,7 @@ class Scope:
     def check_read(self) -> None:
         """Raise `Refused` where a key of the config was read by nobody and reviewed by nobody."""
         known = self.read | reviewed() | self.row.irrelevant
-        rest = sorted(k for k, v in self.raw.items() if k not in known and v not in _EMPTY)
+        rest = sorted(k for k, v in self.raw.items() if k not in known and not k.endswith(TOKENS) and v not in _EMPTY)
         if rest:
             raise not_derivable(f"no rule reads {', '.join(self.where + k for k in rest[:5])}")
 

@@ -133,6 +133,7 @@ def facts(c: Compared) -> Iterator[tuple[str, list[Fact]]]:
     yield "Computation, where it differs", _computation(c)
     yield f"One sequence, cache at {c.dtype}", _applying(_state(c, at))
     yield "One token, weights at bf16", _applying(_cost(c, at))
+    yield "Several GPUs, and a batch", _applying(_parallel(rows))
 
 
 def _computation(c: Compared) -> list[Fact]:
@@ -215,6 +216,22 @@ def _cost(c: Compared, at: str) -> list[Fact]:
         _column([s.row for s in c.subjects], "FLOPs", "flops_per_token", scaled),
         _sizes(c, f"+ looking back at {at}", "attention_flops_per_token", scaled),
         _sizes(c, f"decode reads at {at}", "decode_bytes_per_token", binary),
+    ]
+
+
+def _parallel(rows: list[Fingerprint]) -> list[Fact]:
+    """Tensor-parallel degrees, what a rank of eight holds, experts in a batch, bytes on a network."""
+    degrees = [
+        (f"TP {t}", str, [None if r.tp_degrees is None else r.tp_degrees[t].partition(":")[0] for r in rows])
+        for t in ("2", "4", "8", "16")
+    ]
+    return [
+        *degrees,
+        _column(rows, "weights a rank, TP 8", "params_rank_tp8", _count),
+        _column(rows, "cache B/token, TP 8", "kv_bytes_per_token_rank_tp8", lambda n: f"{n:,.0f}"),
+        _column(rows, "experts touched by 64", "experts_touched_b64", lambda n: f"{n:,.1f}"),
+        _column(rows, "step of 64 reads", "decode_weight_bytes_b64", binary),
+        _column(rows, "sent to experts, token", "dispatch_bytes_per_token", binary),
     ]
 
 

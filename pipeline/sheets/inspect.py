@@ -96,7 +96,7 @@ def as_object(d: Derived, *, layers: bool, evidence: bool) -> dict[str, Any]:
     made: dict[str, Any] = msgspec.to_builtins(d.fingerprint)
     made["stored"] = msgspec.to_builtins(d.stored.rows)
     made["stored_evidence"], made["stored_reason"] = d.stored.evidence, d.stored.reason or d.stored.note
-    made["states"] = [] if d.model is None else state_rows(d.model)
+    made["states"] = [] if d.model is None else state_rows(d.model, drafts=True)
     if layers:
         made["layers"] = [] if d.model is None else msgspec.to_builtins(layers_expanded(d.model))
     if evidence:

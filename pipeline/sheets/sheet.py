@@ -5,6 +5,7 @@ Byte sizes are logical sizes of one sequence, without pages, padding or an engin
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 
 from atlas.derived import Derived
@@ -211,17 +212,40 @@ def _runtime(f: Fingerprint) -> Iterator[Line]:
             (f"{binary(f.decode_bytes_per_token_4k)} at 4K, {binary(f.decode_bytes_per_token_128k)} at 128K", ""),
         ]
     yield [("  context      ", DIM), (_context(f), "")]
-    yield [
-        ("  tensor par.  ", DIM),
-        (_degrees(f.tp_degrees or {}), ""),
-    ]
+    yield from _degrees(f)
+    yield from _batches(f)
     yield []
 
 
-def _degrees(found: dict[str, str]) -> str:
-    """Degrees by what happens at them: `even at 2, 4, 8 · kv replicated at 16`."""
-    words = dict.fromkeys(found.values())
-    return " · ".join(f"{w.replace('_', ' ')} at {', '.join(t for t in found if found[t] == w)}" for w in words)
+def _degrees(f: Fingerprint) -> Iterator[Line]:
+    """Degrees by what happens at them and why: `even at 2, 4, 8`, then `16: copied: 8 KV heads on 16 ranks`."""
+    found = f.tp_degrees or {}
+    even = [t for t, said in found.items() if said == "even"]
+    label = "  tensor par.  "
+    if even:
+        widths = ", ".join(f"{(f.tp_alignment or {}).get(t, 1)}" for t in even)
+        yield [(label, DIM), (f"even at {', '.join(even)}", STRONG), (f"; ranks' widths are multiples of {widths}", "")]
+        label = " " * len(label)
+    for said in dict.fromkeys(s for s in found.values() if s != "even"):
+        first, *rest = textwrap.wrap(
+            f"at {', '.join(t for t in found if found[t] == said)}: {said}", WIDTH - len(label)
+        )
+        yield [(label, DIM), (first, "")]
+        label = " " * len(label)
+        yield from ([(label + more, "")] for more in rest)
+
+
+def _batches(f: Fingerprint) -> Iterator[Line]:
+    """Experts that a batch touches, and what is sent for one token."""
+    if f.experts_touched_b64 is None or f.dispatch_bytes_per_token is None:
+        return
+    touched = ", ".join(f"{n or 0:,.1f}" for n in (f.experts_touched_b8, f.experts_touched_b64, f.experts_touched_b256))
+    yield [("  batch        ", DIM), (f"8, 64, 256 tokens touch {touched} experts a layer, routed evenly", "")]
+    yield [
+        ("  network      ", DIM),
+        (f"{binary(f.dispatch_bytes_per_token)} sent to experts and ", ""),
+        (f"{binary(f.combine_bytes_per_token or 0)} back, a token at bf16", ""),
+    ]
 
 
 def _context(f: Fingerprint) -> str:

@@ -37,10 +37,9 @@ def configs(folder: Path) -> dict[str, dict[str, Any]]:
     """The configs of a folder whose class the library has, by file name."""
     found: dict[str, dict[str, Any]] = {}
     for file in sorted(folder.glob("*.json")):
-        data = json.loads(file.read_text("utf-8")) if file.stat().st_size < LARGEST else None
-        named = (data or {}).get("architectures") or [None]
-        known = isinstance(data, dict) and data.get("model_type") in transformers.CONFIG_MAPPING
-        if known and isinstance(named[0], str) and hasattr(transformers, named[0]):
+        data: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.stat().st_size < LARGEST else {}
+        name = str((data.get("architectures") or [None])[0])
+        if data.get("model_type") in transformers.CONFIG_MAPPING and hasattr(transformers, name):
             found[file.stem] = data
     return found
 

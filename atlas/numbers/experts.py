@@ -1,0 +1,73 @@
+"""Experts in a batch and on a network: how many a step touches, what it then reads, what is sent between GPUs.
+
+Under even routing each of B tokens picks k of n experts, so that one expert is left alone with (1 - k/n)^B and
+n (1 - (1 - k/n)^B) are touched in the mean. Real routers are less even and touch fewer. Bytes are at 2 an element
+unless said otherwise; a step reads each matrix once, however many sequences share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from math import ceil
+
+from atlas.numbers.entries import CACHE_WIDTH
+from atlas.numbers.structure import Model, Tensor
+from schemas.vocabulary import APART, Component, Role
+
+BATCHES = (8, 64, 256)
+"""Tokens behind the suffixes of column names: _b8, _b64, _b256."""
+
+
+def touched(experts: int, per_token: float, tokens: int) -> float:
+    """Experts of a layer that `tokens` tokens touch in the mean, each taking `per_token` of `experts` evenly."""
+    return experts * (1 - (1 - per_token / experts) ** tokens) if experts else 0.0
+
+
+@lru_cache(maxsize=16384)
+def matmul_weights_read(model: Model, tokens: int) -> float:
+    """Weights that one step over `tokens` tokens reads to multiply by: those of touched experts, and all the others.
+
+    One token reads params_active_compute.
+    """
+    return sum(n * _read(t, tokens) for t, n in _multiplied(model))
+
+
+def _read(t: Tensor, tokens: int) -> float:
+    if t.component is Component.EXPERTS_ROUTED and t.stored > 1:
+        choices = t.choices or t.stored
+        return touched(choices, t.touched, tokens) * t.stored / choices * t.elements
+    return t.used
+
+
+def _multiplied(model: Model) -> Iterator[tuple[Tensor, int]]:
+    for each, n in model.counted().items():
+        for p in each.parts:
+            yield from ((t, n) for t in p.tensors if t.role is Role.MATMUL and t.component not in APART)
+
+
+def sent_per_token(model: Model, width: float = CACHE_WIDTH) -> tuple[float, float] | None:
+    """Bytes dispatched to and combined from the experts of one token, over all layers, were every expert elsewhere.
+
+    With `ep` ranks, (1 - 1/ep) of them leave the GPU in the mean. None where the model has no routed experts.
+    """
+    into = out = 0
+    for t, n in _multiplied(model):
+        if t.component is Component.EXPERTS_ROUTED and len(t.shape) == 2:
+            into += n * t.touched * t.shape[1] * ("up_proj" in t.name)
+            out += n * t.touched * t.shape[0] * ("down_proj" in t.name)
+    return (into * width, out * width) if into else None
+
+
+def expert_columns(model: Model) -> dict[str, object]:
+    """The columns of experts in a batch and on a network; null where a model has no routed experts."""
+    routed = [t for t, _ in _multiplied(model) if t.component is Component.EXPERTS_ROUTED and t.stored > 1]
+    sent = sent_per_token(model)
+    found: dict[str, object] = {
+        f"experts_touched_b{b}": touched(routed[0].stored, routed[0].touched, b) if routed else None for b in BATCHES
+    }
+    found |= {f"decode_weight_bytes_b{b}": ceil(CACHE_WIDTH * matmul_weights_read(model, b)) for b in BATCHES}
+    return found | {
+        "dispatch_bytes_per_token": int(sent[0]) if sent else None,
+        "combine_bytes_per_token": int(sent[1]) if sent else None,
+    }

@@ -1,0 +1,203 @@
+"""What `atlas fit` does: reads what is asked, answers for models or for all of them, for an engine, a file or a log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import orjson
+
+from atlas.numbers.ranks import Split
+from pipeline.errors import Invalid, NotFound, Usage
+from pipeline.serve import logs, view
+from pipeline.serve.engines import engine_of
+from pipeline.serve.engines.record import Engine, Geometry, Prediction
+from pipeline.serve.every import every
+from pipeline.serve.fit import Wanted, fit
+from pipeline.serve.gpus import bytes_of, gpu_of
+from pipeline.serve.predicting import lines as prediction_lines
+from pipeline.serve.predicting import predicted
+from pipeline.serve.subject import geometry, subject
+from pipeline.serve.types import kept_in
+from pipeline.sheets.lines import Line
+from pipeline.sheets.widths import context_of
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the command, as given."""
+
+    models: list[str] = []
+    gpu: str | None = None
+    memory: str | None = None
+    gpus: int | None = None
+    tp: int | None = None
+    pp: int = 1
+    ep: int = 1
+    dp: int = 1
+    at: str | None = None
+    sequences: int | None = None
+    dtype: str = "bf16"
+    weights: str = "stored"
+    reserve: str = "0GiB"
+    under: str | None = None
+    top: int = 20
+    engine: str | None = None
+    version: str | None = None
+    inputs: list[str] = []
+    rules: bool = False
+    home: Path = Path()
+    snapshot: str | None = None
+
+
+class Answer(NamedTuple):
+    """For programs, for people, and whether all of it fits and is known."""
+
+    value: Any
+    lines: Iterator[Line]
+    holds: bool
+
+
+def answer(a: Asked) -> Answer:
+    """The answer to what is asked; raises `Usage` and `NotFound`."""
+    if a.engine is not None:
+        return _engine(a, engine_of(a.engine))
+    wanted = wanted_of(a)
+    if not a.models:
+        found = every(a.home, a.snapshot, wanted, _count(a.under) if a.under else None)
+        fitting = [f for f in found if view.holds(f, wanted)]
+        value = {"order": view.ORDER, "asked": _as_value(a), "models": [msgspec.to_builtins(f) for f in fitting]}
+        return Answer(value, view.table(fitting[: a.top], found, wanted), bool(fitting))
+    fits = [fit(name, d, wanted) for name, d in (subject(a.home, a.snapshot, m) for m in a.models)]
+    value = {"asked": _as_value(a), "models": [msgspec.to_builtins(f) for f in fits]}
+    return Answer(value, view.sheets(fits, wanted), all(f.fits for f in fits))
+
+
+def wanted_of(a: Asked) -> Wanted:
+    """What is asked of the GPUs; raises `Usage` where options contradict each other."""
+    if a.gpu is None and a.memory is None:
+        raise Usage("say which GPU: --gpu h100, or --memory 24GiB for any other")
+    tp = a.tp if a.tp is not None else max(1, (a.gpus or a.pp) // a.pp)
+    if a.gpus is not None and a.gpus != tp * a.pp:
+        raise Usage(f"--gpus {a.gpus} is not TP x PP = {tp} x {a.pp}")
+    if tp % a.dp or (a.ep > 1 and tp % a.ep):
+        raise Usage(f"--dp-attention {a.dp} and --ep {a.ep} must divide the {tp} ranks of --tp")
+    gpu, at = gpu_of(a.gpu, a.memory), None if a.at is None else context_of(a.at)
+    split = Split(tp, a.pp, a.ep, a.dp)
+    return Wanted(gpu, tp * a.pp, split, at, a.sequences, kept_in(a.dtype), a.weights, bytes_of(a.reserve, "--reserve"))
+
+
+def _as_value(a: Asked) -> dict[str, Any]:
+    return {k: v for k, v in msgspec.to_builtins(a, enc_hook=str).items() if v not in (None, [], False)}
+
+
+def _count(text: str) -> float:
+    """A number of parameters such as 40B; raises `Usage`."""
+    units = {"k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}
+    digits = text[:-1] if text[-1:].lower() in units else text
+    try:
+        return float(digits) * units.get(text[-1:].lower(), 1)
+    except ValueError as wrong:
+        raise Usage(f"--under {text}: say a number of parameters, such as 40B") from wrong
+
+
+def _engine(a: Asked, engine: Engine) -> Answer:
+    if a.rules:
+        return Answer([r._asdict() for r in engine.rules], view.rules(engine), holds=True)
+    if not a.models:
+        raise Usage("--engine is asked about a model: name one, or give --rules")
+    given = inputs_of(a, engine)
+    found = [_one(a, engine, given, model) for model in a.models]
+    value = [{"name": g.name, **msgspec.to_builtins(p)} for g, p in found]
+    holds = all(p.predicted and not p.missing for _, p in found)
+    return Answer(value, view.engine(engine, a.version or engine.newest, given, found), holds)
+
+
+def _one(a: Asked, engine: Engine, given: dict[str, Any], model: str) -> tuple[Geometry, Prediction]:
+    name, d = subject(a.home, a.snapshot, model)
+    made = geometry(name, d)
+    if made is None:
+        raise Invalid(f"{name} is refused ({d.fingerprint.refusal_kind}): {d.fingerprint.refusal_reason}")
+    return made, predicted(made, engine.name, a.version or engine.newest, given)
+
+
+def inputs_of(a: Asked, engine: Engine) -> dict[str, Any]:
+    """The engine's inputs as given by --input, --tp, --dtype and --at; raises `Usage` for one it does not have."""
+    known = {i.name for i in engine.inputs}
+    found: dict[str, Any] = {}
+    if a.tp is not None and "tp" in known:
+        found["tp"] = a.tp
+    if a.dtype != "bf16" and "kv" in known:
+        found["kv"] = a.dtype
+    if a.at is not None and "max_model_len" in known:
+        found["max_model_len"] = context_of(a.at)
+    for text in a.inputs:
+        name, equals, value = text.partition("=")
+        if not equals or name not in known:
+            raise Usage(f"--input {text}: {engine.name} takes {', '.join(sorted(known))}")
+        found[name] = _value(value)
+    return found
+
+
+def _value(text: str) -> int | float | str:
+    try:
+        return float(text) if "." in text else int(text)
+    except ValueError:
+        return text
+
+
+def finder(a: Asked) -> Any:
+    """A function from a MODEL to its geometry, or to why it has none; each is looked up once."""
+    known: dict[str, Geometry | str] = {}
+
+    def find(model: str) -> Geometry | str:
+        if model not in known:
+            try:
+                name, d = subject(a.home, a.snapshot, model)
+            except NotFound as reason:
+                return known.setdefault(model, f"geometry: {str(reason).partition(chr(10))[0]}")
+            made = geometry(name, d)
+            known[model] = made or f"{name} is refused ({d.fingerprint.refusal_kind}): {d.fingerprint.refusal_reason}"
+        return known[model]
+
+    return find
+
+
+def predictions(a: Asked, path: Path) -> Iterator[str]:
+    """One JSON line per line of the file; raises `NotFound` where there is none."""
+    try:
+        text = path.read_bytes()
+    except OSError as wrong:
+        raise NotFound(f"{path} cannot be read: {wrong.strerror}") from wrong
+    for row in prediction_lines(text, finder(a)):
+        yield orjson.dumps(row).decode()
+
+
+def log(a: Asked, path: Path) -> Answer:
+    """A start-up log held against what the rules predict from the inputs it states."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as wrong:
+        raise NotFound(f"{path} cannot be read: {wrong.strerror}") from wrong
+    read = logs.read(text)
+    if read is None:
+        raise NotFound(f"{path} holds no line of an engine's start-up that is known here")
+    model = a.models[0] if a.models else read.model
+    if model is None:
+        raise Usage("the log names no model: say which, as atlas fit MODEL --explain-log FILE")
+    engine = engine_of(read.engine)
+    given = read.inputs | inputs_of(a, engine)
+    found = finder(a)(model)
+    made = Prediction(missing=(found,)) if isinstance(found, str) else predicted(
+        found, read.engine, a.version or read.version, given
+    )  # fmt: skip
+    rows = [(k, v, line, made.predicted.get(k)) for k, (v, line) in read.observed.items()]
+    confirmed = [r[3] is not None and logs.agrees(r[1], float(r[3]), given, r[0]) for r in rows]
+    value = {
+        "engine": read.engine, "version": a.version or read.version, "model": model, "inputs": given,
+        "assumed": list(made.assumed), "missing": list(made.missing),
+        "lines": [{"figure": k, "observed": v, "line": line, "predicted": p, "confirmed": ok}
+                  for (k, v, line, p), ok in zip(rows, confirmed, strict=True)],
+    }  # fmt: skip
+    return Answer(value, view.log(value), bool(confirmed) and all(confirmed))

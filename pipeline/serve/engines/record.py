@@ -1,0 +1,124 @@
+"""What an engine's module is made of: rules with their source and proof, inputs, and a prediction with what it took."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from atlas.numbers.caches import Cache
+
+GIB, MIB = 2**30, 2**20
+
+
+class Rule(NamedTuple):
+    """One fact of an engine: what it does, where that is said and at which version it was read.
+
+    `proof` is "logs" where start-up logs agree with it, else "unproven".
+    """
+
+    name: str
+    says: str
+    source: str
+    read_at: str
+    proof: str
+
+
+class Input(NamedTuple):
+    """What a prediction needs to know. A default is only given where the engine itself has one, with its origin."""
+
+    name: str
+    meaning: str
+    default: object = None
+    origin: str = ""
+
+
+class Geometry(msgspec.Struct, frozen=True, kw_only=True):
+    """What of a model an engine's cache depends on: its caches layer by layer, and the types its config states."""
+
+    name: str
+    model_type: str | None
+    caches: tuple[Cache, ...]
+    dtype: str | None
+    state_dtype: str | None
+    max_context: int | None
+    quant_method: str | None = None
+    verdict: str = "known"
+
+    def own(self) -> list[Cache]:
+        """Caches of the model itself, without those of draft layers and of sources."""
+        return [c for c in self.caches if c.stack == "decoder" and c.kind != "cross"]
+
+
+class Step(NamedTuple):
+    """One difference between the logical size and the engine's, with the rule that makes it."""
+
+    rule: str
+    what: str
+
+
+class Prediction(msgspec.Struct, frozen=True, kw_only=True):
+    """Figures under the names the logs' table uses; what was taken as given, what has to be asked, and the steps."""
+
+    predicted: dict[str, int | float] = {}
+    assumed: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+
+
+class Unknown(Exception):
+    """The engine's size cannot be said; the message is why."""
+
+
+Inputs = Mapping[str, Any]
+Predict = Callable[[Geometry, str, Inputs], Prediction]
+
+
+class Engine(NamedTuple):
+    """One engine: its rules, its inputs, and its arithmetic."""
+
+    name: str
+    rules: tuple[Rule, ...]
+    inputs: tuple[Input, ...]
+    predict: Predict
+    newest: str
+
+
+def whole(inputs: Inputs, name: str, default: int | None = None) -> int | None:
+    """An input that counts something; raises `Unknown` where it is no whole number above zero."""
+    stated = inputs.get(name, default)
+    if stated is None:
+        return None
+    if isinstance(stated, bool) or not isinstance(stated, (int, float)) or stated != int(stated) or stated < 1:
+        raise Unknown(f"{name} is {stated!r}, but must be a whole number of at least 1")
+    return int(stated)
+
+
+def number(inputs: Inputs, name: str) -> float | None:
+    """An input that is a size; raises `Unknown` where it is none."""
+    stated = inputs.get(name)
+    if stated is not None and (isinstance(stated, bool) or not isinstance(stated, (int, float)) or stated <= 0):
+        raise Unknown(f"{name} is {stated!r}, but must be a number above zero")
+    return None if stated is None else float(stated)
+
+
+def version_of(text: str) -> tuple[int, ...]:
+    """A version as numbers: "0.20.1rc1" is (0, 20, 1)."""
+    found: list[int] = []
+    for piece in text.lower().lstrip("v").split("."):
+        digits = "".join(c for c in piece.split("rc")[0].split("+")[0].split("post")[0] if c.isdigit())
+        if not digits:
+            break
+        found.append(int(digits))
+    return tuple(found)
+
+
+def odd(kept: Iterable[Cache], known: frozenset[str]) -> str | None:
+    """Why a layer's cache is of a kind that the engine's rules do not cover; None where all are covered."""
+    for c in kept:
+        if c.kind in ("conv", "state") and c.mixer not in known:
+            return f"the engine's state of {c.mixer} layers is not among the rules"
+        if c.stride not in (0, 1):
+            return f"a cache with one entry per {c.stride} tokens ({c.mixer}) is not among the rules"
+    return None

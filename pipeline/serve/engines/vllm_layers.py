@@ -1,0 +1,107 @@
+"""The layers of a model as vLLM's cache manager sees them: one record per kind, with a layer's bytes a token."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
+from typing import NamedTuple
+
+from atlas.numbers.caches import Cache
+from atlas.numbers.ranks import Split, channels_on_rank, heads_on_rank
+from pipeline.serve.engines.record import Geometry, Unknown, odd
+from pipeline.serve.types import Kept
+
+INDEX_GROUP = 128
+DS_MLA = 656
+"""Bytes a token of DeepSeek's fp8 layout of a latent of 512 + 64."""
+RECURRENT = frozenset({"mamba2", "mamba", "gdn", "kda", "conv", "lightning"})
+_SPECULATES = frozenset({"mamba2", "gdn"})
+_STATE_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+
+
+class Kind(NamedTuple):
+    """Layers that share a table of blocks: full, windowed, chunked or recurrent ones of one size."""
+
+    name: str
+    each: float  # bytes a token a layer; of a recurrent layer, of its whole page
+    window: int | None = None
+
+
+class Serving(NamedTuple):
+    """What decides the bytes of a layer: ranks, the cache's type, the state's bytes, tokens drafted ahead."""
+
+    tp: int
+    kept: Kept
+    model_bytes: int
+    state_bytes: int | None
+    speculative: int
+    ds_mla: bool
+
+
+def kinds(g: Geometry, s: Serving, *, windows: bool, mtp: bool) -> Counter[Kind]:
+    """How many layers of each kind there are; raises `Unknown` where a layer is of none."""
+    kept = [c for c in g.caches if c.kind != "cross" and (c.stack == "decoder" or mtp)]
+    if reason := odd(kept, RECURRENT):
+        raise Unknown(reason)
+    found: Counter[Kind] = Counter()
+    for _, layer in groupby(kept, lambda c: (c.stack, c.owner)):
+        found.update(_of_layer(list(layer), g, s, windows=windows))
+    return found
+
+
+def _of_layer(layer: list[Cache], g: Geometry, s: Serving, *, windows: bool) -> Iterator[Kind]:
+    recurrent = [c for c in layer if c.is_recurrent]
+    yield from (_attention(c, s, windows=windows) for c in layer if not c.is_recurrent)
+    if recurrent:
+        yield Kind("recurrent", sum(_recurrent(c, g, s) for c in recurrent))
+
+
+def _attention(c: Cache, s: Serving, *, windows: bool) -> Kind:
+    name = "chunked" if c.chunked else "windowed"
+    if c.window is None or not windows:
+        return Kind("full", _bytes(c, s))
+    return Kind(name, _bytes(c, s), c.window)
+
+
+def _bytes(c: Cache, s: Serving) -> float:
+    """Bytes a token takes in one layer of one rank."""
+    if c.kind == "index":
+        return c.elements + 4 * (c.elements // INDEX_GROUP)
+    if c.kind == "latent":
+        return DS_MLA if s.ds_mla else c.elements * s.kept.each
+    heads = c.heads or 1
+    if heads % s.tp and s.tp % heads:
+        raise Unknown(f"{heads} KV heads neither divide nor are divided by {s.tp} ranks")
+    on_rank = heads_on_rank(heads, s.tp)
+    return on_rank * (c.elements // heads * s.kept.each + 2 * s.kept.per_head)
+
+
+def _recurrent(c: Cache, g: Geometry, s: Serving) -> float:
+    """Bytes of a convolution's columns or of a state on one rank."""
+    if c.kind == "conv":
+        ahead = s.speculative if c.mixer in _SPECULATES else 0
+        channels = channels_on_rank(c, s.tp)
+        if channels != int(channels):
+            raise Unknown(f"{c.channels} channels do not divide among {s.tp} ranks")
+        return channels * ((c.kernel or 1) - 1 + ahead) * s.model_bytes
+    if c.heads is None or c.heads % s.tp:
+        raise Unknown(f"{c.heads} recurrent heads do not divide among {s.tp} ranks")
+    return c.elements // Split(tp=s.tp).tp * (s.state_bytes or family_state_bytes(c, g, s.model_bytes))
+
+
+def family_state_bytes(c: Cache, g: Geometry, model_bytes: int) -> int:
+    """Bytes of a state's element where no option says otherwise; raises `Unknown` for a type not known."""
+    if c.mixer == "kda":
+        return 4
+    family = g.model_type or ""
+    stated = g.state_dtype if family.startswith(("nemotron_h", "qwen3_5")) else None
+    if stated is None and family.startswith("nemotron_h"):
+        raise Unknown(
+            "ssm is needed: the config states no mamba_ssm_cache_dtype, and versions differ in what they take"
+        )
+    if stated is None:
+        return model_bytes
+    if stated not in _STATE_BYTES:
+        raise Unknown(f"the config's state type {stated!r} is not known")
+    return _STATE_BYTES[stated]

@@ -1,0 +1,70 @@
+"""What the weights take on the fullest GPU of each stage: as stored, where that is proven, else at bf16 and said so."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import NamedTuple
+
+from atlas.derived import Derived
+from atlas.describe import DTYPE_BYTES
+from atlas.numbers.ranks import Split, Stage
+from pipeline.serve.types import kept_in
+
+STORED = "stored"
+UNPROVEN = "at bf16, stored form not proven"
+_WIDEST = 4
+
+
+class Weights(NamedTuple):
+    """Bytes of the fullest rank of each stage, what they are, and what has to be known of them."""
+
+    per_stage: tuple[int, ...]
+    says: str
+    notes: tuple[str, ...] = ()
+
+
+def weights(d: Derived, parts: tuple[Stage, ...], split: Split, wanted: str) -> Weights:
+    """The weights in the form wanted: "stored", or a type in which no such checkpoint need exist.
+
+    Raises `Usage` for a type not known.
+    """
+    if wanted != STORED:
+        kept = kept_in(wanted, "--weights")
+        note = f"hypothetical: every weight at {kept.name}, whatever the checkpoint stores"
+        return Weights(tuple(ceil(p.params * kept.each) for p in parts), f"hypothetical, at {kept.name}", (note,))
+    stored = d.fingerprint.weight_bytes_checkpoint
+    if stored is None:
+        notes = ("weights at bf16: the stored form is not proven", *_beside(d))
+        return Weights(tuple(2 * p.params for p in parts), UNPROVEN, notes)
+    return _stored(d, parts, split, stored)
+
+
+def _beside(d: Derived) -> tuple[str, ...]:
+    """What a checkpoint also stores and bf16 weights of the language model leave out."""
+    f = d.fingerprint
+    found = [
+        ("towers", f.params_towers if f.has_towers else 0),
+        ("draft layers", f.params_mtp if f.n_mtp_layers else 0),
+    ]
+    return tuple(f"{name} not counted" for name, n in found if n is None or n)
+
+
+def _stored(d: Derived, parts: tuple[Stage, ...], split: Split, stored: int) -> Weights:
+    """The bytes of the files: the language model's dealt out as its weights are, all else whole on every GPU.
+
+    Where stored types differ by tensor, what a rank keeps beyond its even share counts at the widest type: at most.
+    """
+    if split == Split():
+        return Weights((stored,), "as stored")
+    f = d.fingerprint
+    total, known = f.params_total or 1, DTYPE_BYTES.get(f.dtype or "")
+    plain = f.quant_method is None and known is not None
+    apart = (f.params_towers or 0) + (f.params_mtp or 0) + (f.params_buffers or 0)
+    beside = max(0, stored - known * total) if plain and known else min(stored, 2 * apart)
+    width, share = (stored - beside) / total, total / (split.tp * split.pp)
+    over = 0 if plain else max(0.0, _WIDEST - width)
+    per_stage = tuple(ceil(beside + p.params * width + max(0.0, p.params - share) * over) for p in parts)
+    notes = ("towers, drafts and buffers counted whole on every GPU",) if beside else ()
+    if not plain:
+        notes += ("stored types differ by tensor: what ranks copy is counted at 4 bytes",)
+    return Weights(per_stage, "as stored" if plain and not beside else "as stored, at most", notes)
