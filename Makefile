@@ -25,11 +25,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-<<<<<<< HEAD
-.PHONY: help atlas test check bench soak digests oracle peers class-defaults config-mutants mutants vocabulary clean
-=======
-.PHONY: help atlas test check bench soak oracle news peers class-defaults config-mutants mutants vocabulary clean
->>>>>>> main
+.PHONY: help atlas test check bench soak digests oracle news peers class-defaults config-mutants mutants vocabulary clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -20,13 +20,8 @@ from atlas.refusal import Refused
 from pipeline.errors import AtlasError, Invalid, NotFound, Upstream
 from pipeline.hub.crawl import CrawlResult, Progress, Staged
 from pipeline.hub.listing import Selection
-<<<<<<< HEAD
 from pipeline.refresh import holding, tables, unchanged
-from pipeline.sources import catalogue, disk, peers
-=======
-from pipeline.refresh import holding, tables
 from pipeline.sources import catalogue, disk, news, peers
->>>>>>> main
 from pipeline.store import snapshot
 from pipeline.store.columns import Columns
 from pipeline.store.snapshot import Prepared, Published

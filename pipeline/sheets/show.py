@@ -63,12 +63,8 @@ def find(home: Path, snapshot_id: str | None, wanted: str) -> Shown:
     if config_id is None:
         raise NotFound(f"{terminal(repo)} is in snapshot {entry.id}, but no config of it was ever read ({outcome})")
     raw = data if text is None else text.encode()
-<<<<<<< HEAD
-    return Shown(
-        repo, entry.id, design_id, as_of, source, derive(raw, name=repo), reported, cite.line(cite.cited(path))
-    )
-=======
-    return Shown(repo, entry.id, design_id, as_of, source, _checked(derive(raw, name=repo), check), reported)
+    checked = _checked(derive(raw, name=repo), check)
+    return Shown(repo, entry.id, design_id, as_of, source, checked, reported, cite.line(cite.cited(path)))
 
 
 def _checked(derived: Derived, check: str | None) -> Derived:

@@ -102,7 +102,6 @@ def test_another_config_of_the_same_repository_is_the_hubs(home: Path) -> None:
     )
 
 
-<<<<<<< HEAD
 def test_the_key_that_changed_leads(home: Path) -> None:
     """Two repositories swap {n: 1} and {n: 2}: the key n is the first thing said of them, before any column."""
     tables = hand_made.content()
@@ -143,7 +142,8 @@ def test_no_number_or_name_is_cut_in_its_middle() -> None:
     assert set(old.replace("…", "").replace(",", " ").split()) <= {*numbers}
     assert "10000040" in old
     assert "99999999" in new
-=======
+
+
 def test_a_constant_that_changed_is_named_with_its_values(home: Path) -> None:
     """The same texts read with another epsilon: of all constants the one that changed, before and after."""
     tables = hand_made.content()
@@ -151,7 +151,6 @@ def test_a_constant_that_changed_is_named_with_its_values(home: Path) -> None:
     (change,) = [c for c in found.ours.columns if c.column == "constants"]
     said = {(e.before, e.after) for e in change.examples}
     assert (change.rows, said) == (1, {("norm_epsilon = 1e-6", "norm_epsilon = 1e-3")})
->>>>>>> main
 
 
 def test_models_come_and_go_and_turn_out_otherwise(home: Path) -> None:
