@@ -60,7 +60,17 @@ def _broken(con: DuckDBPyConnection, rule: Rule) -> Failure | None:
 
 def rules() -> list[Rule]:
     """All rules, in the order they are checked."""
-    return [*_keys(), *_minimum(), *_references(), *_identity(), *_parameters(), *_states(), *_shape(), *_manifest()]
+    return [
+        *_keys(),
+        *_minimum(),
+        *_references(),
+        *_identity(),
+        *_parameters(),
+        *_states(),
+        *_parallel(),
+        *_shape(),
+        *_manifest(),
+    ]
 
 
 def _keys() -> Iterator[Rule]:

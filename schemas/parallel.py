@@ -25,8 +25,10 @@ def broken() -> Iterator[tuple[str, str]]:
         )
         yield (
             f"kv_bytes_per_token_rank_tp{t} is null where the degree is uneven or nothing is kept, and only there",
-            f"(kv_bytes_per_token_rank_tp{t} IS NULL) <> (kv_bytes_per_token IS NULL"
-            f" OR coalesce(starts_with(tp_degrees['{t}'], 'uneven'), true))",
+            (
+                f"(kv_bytes_per_token_rank_tp{t} IS NULL) <> (kv_bytes_per_token IS NULL"
+                f" OR coalesce(starts_with(tp_degrees['{t}'], 'uneven'), true))"
+            ),
         )
     yield from _experts()
 
@@ -42,13 +44,17 @@ def _experts() -> Iterator[tuple[str, str]]:
     for b in BATCHES:
         yield (
             f"experts_touched_b{b} is n (1 - (1 - k/n)^{b}) where no choice is empty",
-            f"{_ALONE} AND abs(experts_touched_b{b} - n_routed_experts"
-            f" * (1 - power(1 - experts_per_token / n_routed_experts, {b}))) > 1e-6 * n_routed_experts",
+            (
+                f"{_ALONE} AND abs(experts_touched_b{b} - n_routed_experts"
+                f" * (1 - power(1 - experts_per_token / n_routed_experts, {b}))) > 1e-6 * n_routed_experts"
+            ),
         )
     yield (
         "a step over more sequences reads no fewer weights, and no less than one token multiplies by",
-        "NOT (2 * params_active_compute - 2 <= decode_weight_bytes_b8 AND decode_weight_bytes_b8 <="
-        " decode_weight_bytes_b64 AND decode_weight_bytes_b64 <= decode_weight_bytes_b256)",
+        (
+            "NOT (2 * params_active_compute - 2 <= decode_weight_bytes_b8 AND decode_weight_bytes_b8 <="
+            " decode_weight_bytes_b64 AND decode_weight_bytes_b64 <= decode_weight_bytes_b256)"
+        ),
     )
     yield (
         "without routed experts every step reads the same weights",
