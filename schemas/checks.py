@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from schemas import parallel
 from schemas.fields import OF_CONFIGS, SUMMED
 from schemas.registry import CONTENT, TABLES
 from schemas.vocabulary import APART, Component, Origin, Outcome, Role, StateKind
@@ -63,10 +64,17 @@ def rules() -> list[Rule]:
         *_keys(),
         *_minimum(),
         *_references(),
+<<<<<<< HEAD
         *_stored(),
         *_identity(),
         *_parameters(),
         *_states(),
+=======
+        *_identity(),
+        *_parameters(),
+        *_states(),
+        *_parallel(),
+>>>>>>> h9c
         *_shape(),
         *_manifest(),
     ]
@@ -324,6 +332,10 @@ def _states() -> Iterator[Rule]:
         "a state of a fixed size is constant, and only that",
         "SELECT design_id || ' ' || part FROM states WHERE (stride = 0) <> (kind = 'constant')",
     )
+
+
+def _parallel() -> Iterator[Rule]:
+    yield from (_design_rule(says, wrong) for says, wrong in parallel.broken())
 
 
 def _shape() -> Iterator[Rule]:

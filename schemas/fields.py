@@ -365,7 +365,8 @@ SERVING: tuple[Field, ...] = (
         Field(
             f"experts_touched_b{b}",
             "real",
-            f"Experts of a layer that {b} tokens touch in the mean under even routing: n (1 - (1 - k/n)^{b}).",
+            f"Experts of a layer that {b} tokens touch in the mean under even routing: n (1 - (1 - k/n)^{b}); where a"
+            " router has empty choices, n in the power counts them too.",
             "experts",
             least=0,
         )

@@ -7,6 +7,7 @@ a digest, a type or a closed set.
 from __future__ import annotations
 
 import json
+import math
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -158,8 +159,15 @@ def _differing(where: str, known: Row, row: Row | None) -> Iterator[str]:
         return
     wanted = {k: v for k, v in known.items() if k != "null"} | dict.fromkeys(known.get("null", []))
     for column, value in wanted.items():
-        if row[column] != value or isinstance(row[column], bool) != isinstance(value, bool):
+        if not _same(row[column], value):
             yield f"{where}: {column} is {row[column]!r}, known {value!r}"
+
+
+def _same(found: Any, known: Any) -> bool:
+    """Equal and of one sort; what is no whole number, to twelve digits."""
+    if isinstance(found, float) and isinstance(known, float):
+        return math.isclose(found, known, rel_tol=1e-12)
+    return found == known and isinstance(found, bool) == isinstance(known, bool)
 
 
 def listing(tables: Tables, sources: Sources) -> Iterator[str]:
