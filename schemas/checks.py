@@ -64,17 +64,11 @@ def rules() -> list[Rule]:
         *_keys(),
         *_minimum(),
         *_references(),
-<<<<<<< HEAD
         *_stored(),
         *_identity(),
         *_parameters(),
         *_states(),
-=======
-        *_identity(),
-        *_parameters(),
-        *_states(),
         *_parallel(),
->>>>>>> h9c
         *_shape(),
         *_manifest(),
     ]
