@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.options import Home, Json, Snapshot
+from pipeline.options import Home, Json, Snapshot, Weights
 
 
 def run(
@@ -20,6 +20,7 @@ def run(
     svg: Annotated[
         Path | None, typer.Option("--svg", metavar="FILE", help="Draw the architecture into this file instead.")
     ] = None,
+    weights: Weights = None,
     json: Json = False,
     snapshot: Snapshot = None,
     home: Home = Path(),
@@ -39,6 +40,6 @@ def run(
         show.draw(shown, svg)
         return
     if json:
-        typer.echo(show.as_json(shown, layers=layers, evidence=evidence, dtype=dtype, width=width))
+        typer.echo(show.as_json(shown, layers=layers, evidence=evidence, dtype=dtype, width=width, weights=weights))
         return
-    write(show.sheet_of(shown, layers=layers, evidence=evidence, dtype=dtype, width=width))
+    write(show.sheet_of(shown, layers=layers, evidence=evidence, dtype=dtype, width=width, weights=weights))

@@ -121,7 +121,7 @@ def schema() -> str:
 
 def llms(g: Gathered, pages: list[tuple[str, str]]) -> str:
     """What a language model should read first."""
-    guide = "\n".join(f"- [{markdown(title)}]({path})" for path, title in pages)
+    guide = "\n".join(f"- [{markdown(title)}]({path})" for title, path in pages)
     return (
         f"# LLM architecture atlas\n\n> Exact parameters, cache and cost of {len(g.models)} models in {len(g.designs)} "
         f"designs, each value with its evidence. Snapshot {g.snapshot}.\n\n"
