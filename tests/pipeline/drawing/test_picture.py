@@ -120,6 +120,19 @@ def test_a_place_that_is_not_known_is_said_and_not_drawn() -> None:
     assert "whose place is not stated" in made
 
 
+def test_an_eagle_draft_shows_the_states_it_takes() -> None:
+    """EAGLE-3 reads three states of the larger model, 3 x 64 wide, joined to 64, and has a norm on either input."""
+    config = {
+        "model_type": "llama", "architectures": ["LlamaForCausalLMEagle3"], "hidden_size": 64, "num_hidden_layers": 1,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 96, "vocab_size": 200,
+        "draft_vocab_size": 100, "max_position_embeddings": 128, "head_dim": 16,
+    }  # fmt: skip
+    made = picture.draw(derive(config), "x/eagle")
+    assert made is not None
+    assert "States of the larger model: 192 → 64" in made
+    assert "2 norms, one on each state it takes" in made
+
+
 def test_names_cannot_leave_their_place() -> None:
     """Markup is text, control and direction marks are gone, long names are cut to their room."""
     name = "o<b>/\u202e\x1b<script>alert(1)</script>" + "x" * 300
