@@ -38,7 +38,7 @@ def run(
     from pipeline.ask import query as engine
     from pipeline.store import shelf
 
-    _, path = shelf.locate(home, snapshot)
+    _, path = shelf.locate(home, snapshot, of_any_major=True)
     text = sys.stdin.read() if query == "-" else query
     note = engine.run(path, text, _to_stdout, form="json" if json else form, timeout=timeout)
     if sys.stderr.isatty() and not json and form == "table":
