@@ -93,7 +93,7 @@ def _compared(row: Row, record: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 BY_ROWS = (
-    *("layers", "parameters", "states", "refusals", "features", "constants"),
+    *("layers", "parameters", "states", "stored", "refusals", "features", "constants"),
     *("checks", "reported", "disagreements", "measurements"),
 )
 """Tables of which single rows are known."""
@@ -115,7 +115,8 @@ def counted(tables: Tables, sources: Sources) -> Iterator[str]:
             repo_id, config = keys.get(repo, (repo, None))
             ids = {"config_id": config, "design_id": designs.get(config), "repo_id": repo_id, "subject": repo}
             key = next(k for k in ids if k in tables[table][0])
-            held = [r for r in tables[table] if r[key] == ids[key]]
+            wanted_id = config if table == "stored" else ids[key]  # its subject is the config that says so
+            held = [r for r in tables[table] if r[key] == wanted_id]
             yield from _missing(f"{table} {repo}", wanted, held)
     configs = {r["config_id"]: r for r in tables["configs"]}
     for repo, wanted in KNOWN["evidence"].items():
