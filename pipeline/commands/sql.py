@@ -41,7 +41,7 @@ def run(
     from pipeline.ask import query as engine
     from pipeline.store import shelf
 
-    _, path = shelf.locate(home, snapshot)
+    _, path = shelf.locate(home, snapshot, of_any_major=True)
     text = sys.stdin.read() if query == "-" else query
     history = [(entry.id, found) for entry, found in shelf.all_of(home, last=snapshot)] if every else []
     note = engine.run(path, text, _to_stdout, form="json" if json else form, timeout=timeout, history=history)
