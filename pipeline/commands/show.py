@@ -18,6 +18,9 @@ def run(
         str, typer.Option("--dtype", help="What a cache element is stored in: bf16, fp8, int4, ...")
     ] = "bf16",
     weights: Weights = None,
+    svg: Annotated[
+        Path | None, typer.Option("--svg", metavar="FILE", help="Draw the architecture into this file instead.")
+    ] = None,
     json: Json = False,
     snapshot: Snapshot = None,
     home: Home = Path(),
@@ -33,6 +36,9 @@ def run(
 
     width = width_of(dtype)
     shown = show.find(home, snapshot, model)
+    if svg is not None:
+        show.draw(shown, svg)
+        return
     if json:
         typer.echo(show.as_json(shown, layers=layers, evidence=evidence, dtype=dtype, width=width, weights=weights))
         return

@@ -22,7 +22,7 @@ class Filling:
     """One page being filled: its results, its charts and the trace of what it prints."""
 
     def __init__(self, source: Page, snapshot: Snapshot, links: Links, book: Book) -> None:
-        self.source, self.links, self.book = source, links, book
+        self.source, self.links, self.book, self.snapshot = source, links, book, snapshot
         self.traces: list[Trace] = []
         self.charts: dict[str, str] = {}
         self.queries = {name: page.filled(source, name, snapshot.exemplars) for name in source.queries}
@@ -37,6 +37,7 @@ class Filling:
             "about": self.about,
             "table": self._table,
             "chart": self._chart,
+            "drawing": self._drawing,
             "fold": details,
             "see": self.links.module,
             "titled": self.links.titled,
@@ -83,6 +84,18 @@ class Filling:
         self.charts[path] = charts.KINDS[kind]([bind.values(r) for r in rows], title=alt, **roles)
         image = f"![{alt}]({self.links.root}{path})"
         return f"{image}\n\n{details('The data of this chart', below)}"
+
+    def _drawing(self, alt: str) -> str:
+        """Draw the architecture of the page's model into a file beside the page; give the image."""
+        from pipeline.drawing import picture
+
+        (repo,) = self.source.front.exemplars
+        drawn = picture.draw(self.snapshot.derived(repo), repo)
+        if drawn is None:
+            raise Invalid(f"the structure of {repo} cannot be drawn")
+        path = f"{CHARTS}/{Path(self.source.slug).name}--architecture.svg"
+        self.charts[path] = drawn
+        return f"![{alt}]({self.links.root}{path})"
 
     def framed(self, body: str) -> str:
         """The page with its first line, its head, its queries and its foot."""

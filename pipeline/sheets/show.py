@@ -19,6 +19,7 @@ from atlas.derived import Derived
 from atlas.interpret import derive
 from atlas.numbers import measure
 from pipeline.ask.names import resolve
+from pipeline.durable import write_atomically
 from pipeline.errors import NotFound
 from pipeline.sheets.inspect import as_object, encoded
 from pipeline.sheets.lines import DIM, WARN, Line, title, wrapped
@@ -72,6 +73,17 @@ def _checked(derived: Derived, check: str | None) -> Derived:
     if check is None or derived.model is None:
         return derived
     return msgspec.structs.replace(derived, fingerprint=msgspec.structs.replace(derived.fingerprint, check=str(check)))
+
+
+def draw(shown: Shown, file: Path) -> None:
+    """Write the drawing of its architecture as SVG; raises `NotFound` where there is no structure to draw."""
+    from pipeline.drawing import picture
+
+    drawn = picture.draw(shown.derived, shown.repo_id)
+    if drawn is None:
+        why = shown.derived.fingerprint.refusal_reason or "its structure does not say how its parts hang together"
+        raise NotFound(f"{terminal(shown.repo_id)} cannot be drawn: {terminal(why)}")
+    write_atomically(file, drawn, point="show.svg")
 
 
 def sheet_of(
