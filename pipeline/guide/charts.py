@@ -12,7 +12,7 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from pipeline.guide.labels import Plot, labelled
+from pipeline.guide.labels import BESIDE, HEIGHTS, Plot, labelled
 from pipeline.guide.palette import DASHES, GRID, INK, MIXER_COLOURS, MUTED, PAPER, SERIES, SHAPES, theme
 from pipeline.guide.prose import word
 from pipeline.text import shorten, terminal
@@ -22,13 +22,21 @@ if TYPE_CHECKING:
 
 Rows = Sequence[Mapping[str, Any]]
 
-WIDTH = 480
+WIDTH, SCALE = 640, 1.5
+"""Pixels a chart is drawn in, and how many times larger it stands on a page: as wide as a page's column."""
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 LABEL = 13
 VERSION = "6.4"
 
 # Vega frames groups by the measured width of their text, in no colour: it is all that a machine's fonts decide.
 _UNSEEN = re.compile(r'<path class="background" aria-hidden="true" d="[^"]*"[^>]*/>')
+
+
+_SIZE = re.compile(r'\b(width|height)="([\d.]+)"')
+
+
+def _larger(size: re.Match[str]) -> str:
+    return f'{size[1]}="{float(size[2]) * SCALE:g}"'
 
 
 @cache
@@ -47,6 +55,7 @@ def svg(chart: alt.TopLevelMixin, title: str) -> str:
 
     drawn = vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=VERSION)
     head, _, body = _UNSEEN.sub("", drawn).partition(">")
+    head = _SIZE.sub(_larger, head, count=2)
     return f'{head} role="img"><title>{escape(terminal(title))}</title>{theme()}{body}\n'
 
 
@@ -96,10 +105,10 @@ def _plain_axis(**more: Any) -> Any:
     return _altair().Axis(labelAngle=0, ticks=False, domain=False, **more)
 
 
-def _binary(channel: Any, rows: Rows, column: str, title: str, room: int = 0) -> Any:
-    """A logarithmic axis with labels in powers of 1,024; `room` pixels stay free at both ends."""
+def _binary(channel: Any, rows: Rows, column: str, title: str, room: int = 0, unit: str = "B") -> Any:
+    """A logarithmic axis with labels in powers of 1,024 of a unit (none: tokens); `room` pixels stay free at both ends."""
     alt = _altair()
-    axis = alt.Axis(labelExpr=_BINARY, values=_powers(rows, column))
+    axis = alt.Axis(labelExpr=_binary_label(unit), values=_powers(rows, column))
     scale = alt.Scale(type="log", base=2, nice=False, padding=room)
     return channel(f"{column}:Q", scale=scale, title=title, axis=axis)
 
@@ -172,9 +181,9 @@ def curves(rows: Rows, *, x: str, y: str, series: str, bend: str, title: str, x_
     alt = _altair()
     names = _named(rows, series)
     base = alt.Chart(_data(rows, series)).encode(
-        x=_binary(alt.X, rows, x, x_title),
+        x=_binary(alt.X, rows, x, x_title, unit=""),
         y=_binary(alt.Y, rows, y, y_title),
-        color=_coloured(series, names, symbolType="stroke", symbolStrokeWidth=3),
+        color=_coloured(series, names, symbolType="stroke", symbolStrokeWidth=3, symbolSize=1600),
     )  # fmt: skip
     lines = base.mark_line(strokeWidth=2.5).encode(
         strokeDash=alt.StrokeDash(f"{series}:N", scale=_scale(names, [list(d) for d in DASHES]))
@@ -183,12 +192,11 @@ def curves(rows: Rows, *, x: str, y: str, series: str, bend: str, title: str, x_
     return svg(_finished(lines + bends, 260, 76, legend=len(names)), title)
 
 
-_BINARY = (
-    "datum.value >= 1099511627776 ? datum.value / 1099511627776 + ' Ti'"
-    " : datum.value >= 1073741824 ? datum.value / 1073741824 + ' Gi'"
-    " : datum.value >= 1048576 ? datum.value / 1048576 + ' Mi'"
-    " : datum.value >= 1024 ? datum.value / 1024 + ' Ki' : datum.value"
-)
+def _binary_label(unit: str) -> str:
+    """A label in plain sizes: 4 GiB where the unit is B, 128K where there is none."""
+    steps = [(2**40, "T"), (2**30, "G"), (2**20, "M"), (2**10, "K")]
+    sizes = [f"datum.value >= {n} ? datum.value / {n} + '{f' {s}i{unit}' if unit else s}'" for n, s in steps]
+    return " : ".join([*sizes, f"datum.value + '{f' {unit}' if unit else unit}'"])
 
 
 def _powers(rows: Rows, column: str, factor: int = 4) -> list[int]:
@@ -252,8 +260,9 @@ def scatter(rows: Rows, *, x: str, y: str, series: str, label: str, title: str, 
         .encode(text=f"{label}:N")
         .transform_filter(f"datum.place == '{align}{dy}'")
         for halo in ({"stroke": PAPER, "strokeWidth": 4}, {})
-        for align, dx in (("left", 7), ("right", -7))
-        for dy in (-11, 14)
+        for align, dx in (("left", BESIDE), ("right", -BESIDE))
+        for dy in HEIGHTS
+        if any(d["place"] == f"{align}{dy}" for d in data)
     ]
     return svg(_finished(alt.layer(points, rings, *texts), plot.height, 76, legend=len(names)), title)
 

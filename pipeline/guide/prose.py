@@ -9,8 +9,6 @@ from typing import Any
 from pipeline.text import markdown
 from pipeline.units import GIB, KIB, MIB, binary, trimmed
 
-FIXED = "\u00a0"
-"""A space at which no line breaks."""
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _WORDS = {
     "silu": "SiLU",
@@ -128,8 +126,8 @@ def text(value: object) -> str:
 
 
 def fixed(value: object) -> str:
-    """Text of anybody, harmless, on one line."""
-    return markdown(str(value)).replace(" ", FIXED)
+    """Text of anybody, harmless, in a column of its own."""
+    return markdown(str(value))
 
 
 def name(repo_id: str) -> str:
