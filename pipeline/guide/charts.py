@@ -12,7 +12,7 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from pipeline.guide.labels import BESIDE, HEIGHTS, Plot, labelled
+from pipeline.guide.labels import BESIDE, FAR, HEIGHTS, Plot, labelled
 from pipeline.guide.palette import DASHES, GRID, INK, MIXER_COLOURS, MUTED, PAPER, SERIES, SHAPES, theme
 from pipeline.guide.prose import word
 from pipeline.text import shorten, terminal
@@ -60,7 +60,7 @@ def svg(chart: alt.TopLevelMixin, title: str) -> str:
 
 
 def _finished(
-    chart: Any, height: int, left: int, *, bottom: int = 48, top: int = 16, right: int = 20, legend: int = 0
+    chart: Any, height: int, left: int, *, bottom: int = 48, top: int = 16, right: int = 20, legend: int = 0, row: int = 19
 ) -> Any:
     """Sizes and styles all charts share. `height` is the plot's own; `legend` is how many entries stand below it."""
     axis = {"labelFont": FONT, "titleFont": FONT, "labelFontSize": LABEL, "titleFontSize": LABEL, "labelColor": INK}
@@ -68,7 +68,7 @@ def _finished(
         chart.properties(
             width=WIDTH - left - right,
             height=height,
-            padding={"left": left, "right": right, "top": top, "bottom": bottom + 19 * legend + (8 if legend else 0)},
+            padding={"left": left, "right": right, "top": top, "bottom": bottom + row * legend + (8 if legend else 0)},
             autosize={"type": "none"},
             background=PAPER,
         )
@@ -183,13 +183,13 @@ def curves(rows: Rows, *, x: str, y: str, series: str, bend: str, title: str, x_
     base = alt.Chart(_data(rows, series)).encode(
         x=_binary(alt.X, rows, x, x_title, unit=""),
         y=_binary(alt.Y, rows, y, y_title),
-        color=_coloured(series, names, symbolType="stroke", symbolStrokeWidth=3, symbolSize=1600),
+        color=_coloured(series, names, symbolType="stroke", symbolStrokeWidth=3, symbolSize=1200, columns=2),
     )  # fmt: skip
     lines = base.mark_line(strokeWidth=2.5).encode(
         strokeDash=alt.StrokeDash(f"{series}:N", scale=_scale(names, [list(d) for d in DASHES]))
     )
     bends = base.mark_point(filled=True, size=70, opacity=1).transform_filter(f"datum['{bend}']")
-    return svg(_finished(lines + bends, 260, 76, legend=len(names)), title)
+    return svg(_finished(lines + bends, 260, 76, legend=(len(names) + 1) // 2, row=40), title)
 
 
 def _binary_label(unit: str) -> str:
@@ -239,7 +239,9 @@ def years(rows: Rows, *, year: str, value: str, series: str, title: str, y_title
     return svg(_finished(chart, 200, 56, bottom=28, legend=len(names)), title)
 
 
-def scatter(rows: Rows, *, x: str, y: str, series: str, label: str, title: str, x_title: str, y_title: str) -> str:
+def scatter(  # noqa: PLR0913 - the roles of a chart
+    rows: Rows, *, x: str, y: str, series: str, label: str, title: str, x_title: str, y_title: str, unit: str = "B"
+) -> str:
     """Points over two logarithmic axes, told apart by colour and shape; rows with a `label` are named."""
     alt = _altair()
     names = _named(rows, series)
@@ -248,7 +250,7 @@ def scatter(rows: Rows, *, x: str, y: str, series: str, label: str, title: str, 
     decimal = alt.Axis(format="~s", labelExpr=_GIGA, tickCount=5)
     base = alt.Chart(_data(data, series)).encode(
         x=alt.X(f"{x}:Q", scale=alt.Scale(type="log", nice=True), title=x_title, axis=decimal),
-        y=_binary(alt.Y, rows, y, y_title, room=10),
+        y=_binary(alt.Y, rows, y, y_title, room=10, unit=unit),
     )  # fmt: skip
     points = base.mark_point(filled=True, size=48, opacity=0.9).encode(
         color=_coloured(series, names),
@@ -264,7 +266,15 @@ def scatter(rows: Rows, *, x: str, y: str, series: str, label: str, title: str, 
         for dy in HEIGHTS
         if any(d["place"] == f"{align}{dy}" for d in data)
     ]
-    return svg(_finished(alt.layer(points, rings, *texts), plot.height, 76, legend=len(names)), title)
+    leaders = [
+        base.mark_rule(color=MUTED, x2Offset=dx, y2Offset=dy)
+        .encode(x2=f"{x}:Q", y2=f"{y}:Q")
+        .transform_filter(f"datum.place == '{align}{dy}'")
+        for align, dx in (("left", BESIDE), ("right", -BESIDE))
+        for dy in HEIGHTS
+        if abs(dy) > FAR and any(d["place"] == f"{align}{dy}" for d in data)
+    ]
+    return svg(_finished(alt.layer(*leaders, points, rings, *texts), plot.height, 76, legend=len(names)), title)
 
 
 _GIGA = "replace(replace(datum.label, 'G', 'B'), 'k', 'K')"

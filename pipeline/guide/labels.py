@@ -16,6 +16,8 @@ BESIDE = 7
 """Pixels from a point to its name, to the side."""
 HEIGHTS = (-11, 14, 2, -26, 29, -42, 45, -58, 61, -74, 77, -90, 93)
 """Pixels from a point down to its name, the nearest first."""
+FAR = 20
+"""A name further from its point than this has a line to it."""
 POINT = 5.0
 """Half the room of a point."""
 LONGEST = 24

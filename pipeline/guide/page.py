@@ -53,7 +53,7 @@ class Front(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What stands before a page.
 
     `prerequisites` and `next` are module numbers; `use` names queries of `_shared.md`, `references` works of
-    `references.toml`; `constants` gives a reason for every column of its queries that is a bare numeral.
+    `references.toml`; `verdict` is the counterfactual that the five costs are held against; `constants` gives a reason for every column of its queries that is a bare numeral.
     """
 
     title: str
@@ -66,6 +66,7 @@ class Front(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     what_if: tuple[WhatIf, ...] = ()
     glossary: dict[str, str] = {}
     references: tuple[str, ...] = ()
+    verdict: str = ""
     constants: dict[str, str] = {}
 
 
@@ -155,6 +156,7 @@ def filled(page: Page, query: str, everyone: tuple[str, ...] = ()) -> str:
         "contrasts": literal(page.front.contrasts),
         "models": literal(page.models),
         "everyone": literal(everyone),
+        "verdict": quoted(page.front.verdict),
     }
 
     def value(found: re.Match[str]) -> str:

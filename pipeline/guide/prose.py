@@ -115,6 +115,11 @@ def gflops(n: float) -> str:
     return f"{trimmed(n / 1e9, 0 if n >= 1e10 else 1)} GFLOPs"
 
 
+def pflops(n: float) -> str:
+    """FLOPs in PFLOPs; below ten with one decimal."""
+    return f"{trimmed(n / 1e15, 0 if n >= 1e16 else 1)} PFLOPs"
+
+
 def context(n: float) -> str:
     """A number of tokens: in K where it is a whole number of 1,024s."""
     return f"{n // KIB:,.0f}K" if n >= KIB and n % KIB == 0 else count(n)
@@ -180,7 +185,7 @@ FILTERS: dict[str, Callable[..., str]] = {
     f.__name__: f
     for f in (
         count, digits, number, kib, mib, gib, gib1, binary, params, billions, millions, reported, pct, ratio, power,
-        power3, gflops, context, text, fixed, name, code, word, yes, day, plural, are,
+        power3, gflops, pflops, context, text, fixed, name, code, word, yes, day, plural, are,
     )
 } | {"bytes": byte_count}  # fmt: skip
 """The filters of a template, by name."""
