@@ -25,7 +25,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help atlas test check bench soak oracle peers class-defaults config-mutants mutants vocabulary clean
+.PHONY: help atlas test check bench soak oracle news peers class-defaults config-mutants mutants vocabulary clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ soak: $(VENV)/installed-dev ## run the long tests (minutes)
 
 oracle: $(VENV)/installed-dev ## compare every family with the reference figures beside this checkout
 	$(BIN)/python tests/tables/oracle_table.py
+
+news: $(VENV)/installed-dev ## compare with the gallery and the public catalogue
+	$(BIN)/python tests/tables/news_table.py
 
 config-mutants: $(VENV)/installed-dev ## change one key of a published config, N times, and ask the library: REFERENCE=its Python, N=10000
 	$(REFERENCE) tests/tables/library_mutants.py $(CONFIGS) $(N) >$(VENV)/mutants.jsonl

@@ -44,8 +44,7 @@ def applied(rules: Family, data: Raw, cls: str | None) -> Family:
 
 @cache
 def _overlaid(model_type: str, name: str) -> Family:
-    table = _tables()[name]
-    base = merged(model_type)
+    table, base = _tables()[name], merged(model_type)
     own = {k: v for k, v in table.items() if k not in _HEAD}
     own["reads"] = [*base.get("reads", ()), *table.get("reads", ())]
     own["irrelevant"] = [*base.get("irrelevant", ()), *table.get("irrelevant", ())]

@@ -56,3 +56,10 @@ def gated_cross(s: Gqa) -> Part:
     info = Mixing(cross, "cross", kind, s.heads, s.kv_heads, hd, hd, position="nope", qk_norm="head")
     looked = Read(4 * q, 2 * kv, over="source")
     return part("attention.cross", made, (State("cross", 2 * kv, keys=kv),), (looked,), info)
+
+
+@lru_cache(maxsize=1024)
+def merged(p: Part) -> Part:
+    """The same weights over the sequence and over a source at once: both caches are kept (T5Gemma 2)."""
+    source = tuple(State("cross", s.elements) for s in p.states)
+    return part("attention.merged", p.tensors, p.states + source, p.reads, p.info)

@@ -16,6 +16,7 @@ from atlas.parts.recurrent import (
     gated_delta,
     kda,
     lightning,
+    lightning_normed,
     mlstm,
     rg_lru,
     rwkv,
@@ -151,6 +152,14 @@ def read_lightning(v: View) -> Part:
     """A mixer as the config states it."""
     d, heads = v.count("hidden_size"), v.count("num_attention_heads")
     return lightning(Lightning(d, heads, head_dim(v, d, heads), v.count("block_size")))
+
+
+def read_lightning_normed(v: View) -> Part:
+    """A mixer with norms of queries and keys, with as many key as query heads (Ling 2.5)."""
+    d, heads = v.count("hidden_size"), v.count("num_attention_heads")
+    if v.opt("num_kv_heads_for_linear_attn") not in (None, heads):
+        raise not_derivable("num_kv_heads_for_linear_attn is not num_attention_heads: no published model has it")
+    return lightning_normed(d, heads, head_dim(v, d, heads), v.flag("use_qk_norm"))
 
 
 def read_mlstm(v: View) -> Part:

@@ -3,4 +3,4 @@
 Names of models are found here too.
 """
 
-__all__ = ["examples", "formats", "names", "query"]
+__all__ = ["drafts", "examples", "formats", "names", "query"]

@@ -21,7 +21,7 @@ from pipeline.errors import AtlasError, Invalid, NotFound, Upstream
 from pipeline.hub.crawl import CrawlResult, Progress
 from pipeline.hub.listing import Selection
 from pipeline.refresh import holding, tables
-from pipeline.sources import catalogue, disk, peers
+from pipeline.sources import catalogue, disk, news, peers
 from pipeline.store import snapshot
 from pipeline.store.columns import Columns
 from pipeline.store.snapshot import Published
@@ -220,7 +220,7 @@ def reported() -> Extra:
     ]
     held = holding.rows(entries)
     held["disagreements"] += peers.disagreements({e.repo for e in entries})
-    return {"reported": facts, **held, "measurements": peers.measurements()}
+    return {"reported": facts, **held, "measurements": peers.measurements() + news.measurements()}
 
 
 def publish(options: Options, gathered: Gathered, content: Mapping[str, pl.DataFrame]) -> Published:

@@ -49,18 +49,26 @@ def find(home: Path, snapshot_id: str | None, wanted: str) -> Shown:
         names = [name for (name,) in con.execute("SELECT repo_id FROM models ORDER BY repo_id").fetchall()]
         repo = resolve(wanted, names)
         row = con.execute(
-            "SELECT m.config_id, c.raw, c.raw_bytes, c.design_id, m.as_of::VARCHAR, m.source, m.outcome "
-            "FROM models m LEFT JOIN configs c USING (config_id) WHERE m.repo_id = ?",
+            "SELECT m.config_id, c.raw, c.raw_bytes, c.design_id, m.as_of::VARCHAR, m.source, m.outcome, f.check "
+            "FROM models m LEFT JOIN configs c USING (config_id) LEFT JOIN fingerprints f USING (repo_id) "
+            "WHERE m.repo_id = ?",
             [repo],
         ).fetchall()[0]
         reported = con.execute(
             "SELECT fact, value, unit, citation FROM reported WHERE repo_id = ? ORDER BY fact, citation", [repo]
         ).fetchall()
-    config_id, text, data, design_id, as_of, source, outcome = row
+    config_id, text, data, design_id, as_of, source, outcome, check = row
     if config_id is None:
         raise NotFound(f"{terminal(repo)} is in snapshot {entry.id}, but no config of it was ever read ({outcome})")
     raw = data if text is None else text.encode()
-    return Shown(repo, entry.id, design_id, as_of, source, derive(raw, name=repo), reported)
+    return Shown(repo, entry.id, design_id, as_of, source, _checked(derive(raw, name=repo), check), reported)
+
+
+def _checked(derived: Derived, check: str | None) -> Derived:
+    """The derivation with what the snapshot says of its total against an independent one."""
+    if check is None or derived.model is None:
+        return derived
+    return msgspec.structs.replace(derived, fingerprint=msgspec.structs.replace(derived.fingerprint, check=str(check)))
 
 
 def sheet_of(shown: Shown, *, layers: bool, evidence: bool, dtype: str, width: float) -> Iterator[Line]:

@@ -18,7 +18,7 @@ from schemas.vocabulary import Component, Role
 
 FOLDERS = {"published": "configs", "defaults": "defaults"}
 
-NO_NUMBERS = "encoder-decoder evolla pop2piano seamless_m4t seamless_m4t_v2 t5gemma2"
+NO_NUMBERS = "encoder-decoder evolla pop2piano seamless_m4t seamless_m4t_v2"
 REFUSED = {"published": set[str](), "defaults": set(NO_NUMBERS.split())}
 """Files that are refused, by name."""
 

@@ -92,7 +92,7 @@ def _compared(row: Row, record: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 BY_ROWS = (
-    *("layers", "parameters", "states", "refusals", "features"),
+    *("layers", "parameters", "states", "refusals", "features", "constants"),
     *("checks", "reported", "disagreements", "measurements"),
 )
 """Tables of which single rows are known."""

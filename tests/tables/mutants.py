@@ -142,7 +142,10 @@ def _child(point: Any, known: Sequence[str], writer: int, *, shared: bool, first
             places.SHARED = ROOT / "absent"
         tests = [t for t in TESTS if (ROOT / t).exists()]
         options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0", *(["-x"] if first else [])]
-        pytest.main([*options, *[f"--deselect={name}" for name in known], *tests], plugins=[found])
+        pytest.main(
+            [*options, *[f"--{'deselect' if '::' in name else 'ignore'}={name}" for name in known], *tests],
+            plugins=[found],
+        )
     except BaseException as error:  # noqa: BLE001 - a change that cannot even be imported is noticed
         found.names.append(f"{type(error).__name__}: {error}"[:200])
     os.write(writer, json.dumps(found.names[:200]).encode())

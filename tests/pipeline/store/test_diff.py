@@ -102,6 +102,15 @@ def test_another_config_of_the_same_repository_is_the_hubs(home: Path) -> None:
     )
 
 
+def test_a_constant_that_changed_is_named_with_its_values(home: Path) -> None:
+    """The same texts read with another epsilon: of all constants the one that changed, before and after."""
+    tables = hand_made.content()
+    found = changed(home, edited(tables, "constants", config(hand_made.RAW_A), value="1e-3"))
+    (change,) = [c for c in found.ours.columns if c.column == "constants"]
+    said = {(e.before, e.after) for e in change.examples}
+    assert (change.rows, said) == (1, {("norm_epsilon = 1e-6", "norm_epsilon = 1e-3")})
+
+
 def test_models_come_and_go_and_turn_out_otherwise(home: Path) -> None:
     """A new repository, a missing one and one that became gated are listed; ok and unchanged say the same."""
     tables = hand_made.content()
