@@ -176,13 +176,15 @@ def _ticks(n: int) -> list[int]:
     return list(range(0, n, step))
 
 
-def curves(rows: Rows, *, x: str, y: str, series: str, bend: str, title: str, x_title: str, y_title: str) -> str:
+def curves(  # noqa: PLR0913 - the roles of a chart
+    rows: Rows, *, x: str, y: str, series: str, bend: str, title: str, x_title: str, y_title: str, unit: str = "B"
+) -> str:
     """Lines over two logarithmic axes; a point marks where a line bends (rows whose `bend` is true)."""
     alt = _altair()
     names = _named(rows, series)
     base = alt.Chart(_data(rows, series)).encode(
         x=_binary(alt.X, rows, x, x_title, unit=""),
-        y=_binary(alt.Y, rows, y, y_title),
+        y=_binary(alt.Y, rows, y, y_title, unit=unit),
         color=_coloured(series, names, symbolType="stroke", symbolStrokeWidth=3, symbolSize=1200, columns=2),
     )  # fmt: skip
     lines = base.mark_line(strokeWidth=2.5).encode(

@@ -61,6 +61,11 @@ def gib1(n: float) -> str:
     return f"{n / GIB:,.1f} GiB"
 
 
+def gib2(n: float) -> str:
+    """Bytes in GiB with two decimals, for reads below one."""
+    return f"{n / GIB:,.2f} GiB"
+
+
 def params(n: float) -> str:
     """A count of weights in T, B, M or K with about three digits."""
     for size, unit in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K")):
@@ -184,7 +189,7 @@ def listed(items: Sequence[str]) -> str:
 FILTERS: dict[str, Callable[..., str]] = {
     f.__name__: f
     for f in (
-        count, digits, number, kib, mib, gib, gib1, binary, params, billions, millions, reported, pct, ratio, power,
+        count, digits, number, kib, mib, gib, gib1, gib2, binary, params, billions, millions, reported, pct, ratio, power,
         power3, gflops, pflops, context, text, fixed, name, code, word, yes, day, plural, are,
     )
 } | {"bytes": byte_count}  # fmt: skip
