@@ -131,7 +131,9 @@ class Guide:
         self.sheet = page.read(place / page.SHEET)
         self.sheets = {repo: page.sheet_slug(repo) for repo in snapshot.exemplars}
         self.environment = environment(place)
-        self.book = Book(page.curriculum(place), tuple(pages), self.environment.get_template(page.FRAME))
+        self.book = Book(
+            page.curriculum(place), tuple(pages), self.environment.get_template(page.FRAME), page.references(place)
+        )
 
     def built(self, lost: frozenset[str]) -> Report:
         """Build all but `lost`, which nothing links to."""
