@@ -23,8 +23,11 @@ from schemas.vocabulary import (
     Verdict,
 )
 
-Kind = Literal["text", "int", "real", "flag", "date", "time", "blob", "texts", "ints", "counts", "words", "evidence"]
-"""`texts`, `ints`: lists; `counts` maps text to int, `words` text to text; `evidence`: see registry.EVIDENCE."""
+Kind = Literal[
+    "text", "int", "real", "flag", "date", "time", "blob", "texts", "ints", "counts", "words", "evidence", "states"
+]  # fmt: skip
+"""`texts`, `ints`: lists; `counts` maps text to int, `words` text to text; `evidence`: see registry.EVIDENCE, `states`:
+views.KEPT."""
 
 Home = Literal["models", "configs", "designs", "refusals", "checks"]
 
@@ -248,6 +251,13 @@ PARAMETERS: tuple[Field, ...] = (
         "weights",
     ),
     *(_params(c, m) for c, m in COMPONENT_MEANINGS.items()),
+    count(
+        "params_checkpoint",
+        "Logical weights of the repository's files: params_total with drafts, towers and buffers, as far as stored;"
+        " packed weights count as what they stand for. Null where a part is not known.",
+        "weights",
+        home="configs",
+    ),
     *(_share(c) for c in SUMMED),
 )
 
@@ -312,7 +322,9 @@ COST: tuple[Field, ...] = (
     count("weight_bytes_bf16", "params_total at 2 bytes.", "bytes"),
     count(
         "weight_bytes_checkpoint",
-        "What the stored dtypes weigh, where the quantization is understood.",
+        "Tensor bytes of the repository's weight files: packed weights, scales, zero points, indices, towers, drafts"
+        " and buffers, by headers, an index that the rule agrees with, or the quantization's rule; null where nothing"
+        " proves it (a stated dtype does not). Table stored says what it is made of.",
         "bytes",
         home="configs",
     ),
@@ -353,7 +365,8 @@ SERVING: tuple[Field, ...] = (
         Field(
             f"experts_touched_b{b}",
             "real",
-            f"Experts of a layer that {b} tokens touch in the mean under even routing: n (1 - (1 - k/n)^{b}).",
+            f"Experts of a layer that {b} tokens touch in the mean under even routing: n (1 - (1 - k/n)^{b}); where a"
+            " router has empty choices, n in the power counts them too.",
             "experts",
             least=0,
         )

@@ -22,6 +22,8 @@ from schemas.vocabulary import (
     RefusalKind,
     Role,
     StateKind,
+    StoredEvidence,
+    StoredGroup,
 )
 
 
@@ -63,7 +65,12 @@ MODELS = Table(
     ("repo_id",),
     (
         _REPO,
-        word("outcome", "How the repository ended in the refresh.", Outcome, nullable=False),
+        word(
+            "outcome",
+            "How the repository stands; what is unchanged since an earlier refresh is ok (runs tells them apart).",
+            Outcome,
+            nullable=False,
+        ),
         _BY_NAME["revision"],
         word("detail", "What explains the outcome, where something does."),
         word("author", "Owner of the repository, as listed."),
@@ -108,6 +115,10 @@ CONFIGS = Table(
             "Keys of the config that nothing read and that are not known to be irrelevant.",
             None,
             nullable=False,
+        ),
+        word(
+            "stored_reason",
+            "Why weight_bytes_checkpoint is null, in a sentence: what is missing; null where it is not.",
         ),
     ),
     least_rows=1,
@@ -245,6 +256,26 @@ STATES = Table(
     ),
 )
 
+STORED = Table(
+    "stored",
+    "One row per group, scheme and type of what weight files hold; bytes sum to weight_bytes_checkpoint.",
+    ("subject", "group", "scheme", "dtype"),
+    (
+        word(
+            "subject",
+            "The config_id whose settings say it, or the repo_id where a header, an index or another file of it does.",
+            nullable=False,
+        ),
+        word("group", "What the tensors belong to.", StoredGroup, nullable=False),
+        word("scheme", "How they are stored: unquantized, fp8_block, gptq_int4, mlx_int4, ...", nullable=False),
+        word("dtype", "Element type in the file, as safetensors or GGUF names it.", nullable=False),
+        _must(count("tensors", "Tensors of this kind.", "tensors")),
+        count("elements", "Elements of them, packed ones once; null where their length is data.", "elements"),
+        count("bytes", "Bytes of them; null where their length is data.", "bytes"),
+        word("evidence", "What says so: header, index or rule.", StoredEvidence, nullable=False),
+    ),
+)
+
 REFUSALS = Table(
     "refusals",
     "One row per config that gives no number, with the reason.",
@@ -336,6 +367,19 @@ MEASUREMENTS = Table(
     ),
 )
 
+RUNS = Table(
+    "runs",
+    "One row per repository: what happened to it in the refresh that published the snapshot. Outside all digests.",
+    ("repo_id",),
+    (
+        _REPO,
+        word("outcome", "How the repository ended in that refresh.", Outcome, nullable=False),
+        word("detail", "What explains the outcome, where something does."),
+        Field("day", "date", "Day of that refresh.", nullable=False),
+    ),
+    least_rows=1,
+)
+
 SNAPSHOT = Table(
     "snapshot",
     "The manifest: one row per table, and the row `snapshot` for the whole. Written last: it completes the file.",
@@ -355,12 +399,15 @@ SNAPSHOT = Table(
 )
 
 CONTENT: tuple[Table, ...] = (
-    MODELS, CONFIGS, DESIGNS, LAYERS, PARAMETERS, STATES,
+    MODELS, CONFIGS, DESIGNS, LAYERS, PARAMETERS, STATES, STORED,
     CONSTANTS, REFUSALS, FEATURES, REPORTED, CHECKS, DISAGREEMENTS, MEASUREMENTS,
 )  # fmt: skip
 """What a snapshot says; two snapshots with equal digests of these are equal."""
 
-TABLES: dict[str, Table] = {t.name: t for t in (*CONTENT, SNAPSHOT)}
+RECORDS: tuple[Table, ...] = (RUNS,)
+"""What a snapshot tells of its own making: in the file and checked, in no digest."""
+
+TABLES: dict[str, Table] = {t.name: t for t in (*CONTENT, *RECORDS, SNAPSHOT)}
 
 EVIDENCE: tuple[Field, ...] = (
     word("field", "Column the value belongs to.", nullable=False),
