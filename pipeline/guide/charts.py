@@ -60,7 +60,15 @@ def svg(chart: alt.TopLevelMixin, title: str) -> str:
 
 
 def _finished(
-    chart: Any, height: int, left: int, *, bottom: int = 48, top: int = 16, right: int = 20, legend: int = 0, row: int = 19
+    chart: Any,
+    height: int,
+    left: int,
+    *,
+    bottom: int = 48,
+    top: int = 16,
+    right: int = 20,
+    legend: int = 0,
+    row: int = 19,
 ) -> Any:
     """Sizes and styles all charts share. `height` is the plot's own; `legend` is how many entries stand below it."""
     axis = {"labelFont": FONT, "titleFont": FONT, "labelFontSize": LABEL, "titleFontSize": LABEL, "labelColor": INK}

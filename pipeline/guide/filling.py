@@ -57,7 +57,7 @@ class Filling:
         """A work in a sentence, by its label and linked; the front matter must name it."""
         if key not in self.source.front.references:
             raise Invalid(f"the page cites {key}, which its front matter does not name")
-        return bind.Markup(reference(self.book.references, key))  # noqa: S704 - both come from our own file
+        return bind.Markup(reference(self.book.references, key))
 
     def _table(
         self, rows: list[Row], columns: list[tuple[str, str, str]], tier: int | None = None, note: str = ""
