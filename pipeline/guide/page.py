@@ -53,7 +53,7 @@ class Front(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What stands before a page.
 
     `prerequisites` and `next` are module numbers; `use` names queries of `_shared.md`, `references` works of
-    `references.toml`; `verdict` is the counterfactual that the five costs are held against; `constants` gives a reason for every column of its queries that is a bare numeral.
+    `references.toml`; `verdict` is the counterfactual that the five costs are held against; `constants` gives a reason for every column of its queries that is a bare numeral, `numerals` one for every number it writes out.
     """
 
     title: str
@@ -68,6 +68,7 @@ class Front(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     references: tuple[str, ...] = ()
     verdict: str = ""
     constants: dict[str, str] = {}
+    numerals: dict[str, str] = {}
 
 
 class Page(NamedTuple):

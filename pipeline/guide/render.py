@@ -15,7 +15,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from pipeline.durable import write_atomically
 from pipeline.errors import AtlasError
-from pipeline.guide import bind, page, palette, prose, queries
+from pipeline.guide import bind, numerals, page, palette, prose, queries
 from pipeline.guide.bind import Trace
 from pipeline.guide.blocks import Links
 from pipeline.guide.book import Book
@@ -156,6 +156,7 @@ class Guide:
 
     def _one(self, source: Page, known: frozenset[str]) -> Built:
         self.snapshot.require(source)
+        numerals.check(source, self.environment)
         root = "../" if source.slug.startswith(f"{MODELS}/") else ""
         sheets = {repo: slug for repo, slug in self.sheets.items() if f"{MODELS}/{slug}" in known}
         links = Links(self.book.modules, known, sheets, root)
