@@ -14,7 +14,7 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from pipeline.durable import write_atomically
+from pipeline.durable import telling, write_atomically
 from pipeline.errors import Invalid
 from pipeline.guide import render
 from pipeline.guide.page import INDEX, folder
@@ -36,7 +36,8 @@ def build(home: Path, snapshot_path: Path) -> tuple[Path, Report]:
     made = files(report)
     for path, text in made.items():
         place = home / SITE / path
-        place.parent.mkdir(parents=True, exist_ok=True)
+        with telling(place):
+            place.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(place, text, point="guide.site")
     return home / SITE / "index.html", report
 
