@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from schemas import parallel
 from schemas.fields import OF_CONFIGS, SUMMED
 from schemas.registry import CONTENT, TABLES
 from schemas.vocabulary import APART, Component, Origin, Outcome, Role, StateKind
@@ -59,7 +60,18 @@ def _broken(con: DuckDBPyConnection, rule: Rule) -> Failure | None:
 
 def rules() -> list[Rule]:
     """All rules, in the order they are checked."""
-    return [*_keys(), *_minimum(), *_references(), *_identity(), *_parameters(), *_states(), *_shape(), *_manifest()]
+    return [
+        *_keys(),
+        *_minimum(),
+        *_references(),
+        *_stored(),
+        *_identity(),
+        *_parameters(),
+        *_states(),
+        *_parallel(),
+        *_shape(),
+        *_manifest(),
+    ]
 
 
 def _keys() -> Iterator[Rule]:
@@ -106,6 +118,28 @@ def _references() -> Iterator[Rule]:
     for table, column, other in _REFERENCES:
         query = f"SELECT DISTINCT {column} FROM {table} ANTI JOIN {other} USING ({column}) WHERE {column} IS NOT NULL"
         yield Rule(table, f"every {column} is in {other}", query)
+
+
+def _stored() -> Iterator[Rule]:
+    yield Rule(
+        "stored",
+        "every subject is a config or a repository",
+        "SELECT DISTINCT subject FROM stored WHERE subject NOT IN (SELECT config_id FROM configs)"
+        " AND subject NOT IN (SELECT repo_id FROM models)",
+    )
+    yield Rule(
+        "stored",
+        "bytes sum to weight_bytes_checkpoint, where there is one",
+        "SELECT config_id FROM configs LEFT JOIN (SELECT subject, sum(bytes) AS found FROM stored GROUP BY subject)"
+        " ON subject = config_id WHERE weight_bytes_checkpoint IS NOT NULL AND found IS DISTINCT FROM"
+        " weight_bytes_checkpoint",
+    )
+    yield Rule(
+        "stored",
+        "a derived config has its stored bytes or the reason why not, never both",
+        "SELECT config_id FROM configs WHERE design_id IS NOT NULL"
+        " AND (weight_bytes_checkpoint IS NULL) = (stored_reason IS NULL)",
+    )
 
 
 _WITH_CONFIG = f"('{Outcome.OK}', '{Outcome.UNCHANGED}')"
@@ -292,6 +326,10 @@ def _states() -> Iterator[Rule]:
         "a state of a fixed size is constant, and only that",
         "SELECT design_id || ' ' || part FROM states WHERE (stride = 0) <> (kind = 'constant')",
     )
+
+
+def _parallel() -> Iterator[Rule]:
+    yield from (_design_rule(says, wrong) for says, wrong in parallel.broken())
 
 
 def _shape() -> Iterator[Rule]:

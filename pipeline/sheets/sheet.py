@@ -12,9 +12,11 @@ from atlas.derived import Derived
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.numbers.tabulate import layers_expanded
 from pipeline.sheets.lines import BAR, DIM, STRONG, WARN, WIDTH, Line, title, wrapped
+from pipeline.sheets.stored import measured, stored_form
 from pipeline.sheets.strip import strip
 from pipeline.text import shorten, terminal
 from pipeline.units import binary, scaled
+from schemas.vocabulary import Verdict
 
 COMPONENTS = {
     "embedding": "embedding",
@@ -35,12 +37,13 @@ def sheet(derived: Derived, *, layers: bool = False, evidence: bool = False) -> 
     f = derived.fingerprint
     yield from _identity(f)
     if derived.model is None:
-        yield from _refusal(f)
+        yield from measured(derived) if f.verdict == Verdict.MEASURED else _refusal(f)
         return
     yield from _shape(f)
     yield from _weights(f)
-    yield from _state(f)
+    yield from _state(f, _looks_both_ways(derived))
     yield from _runtime(f)
+    yield from stored_form(f, derived.stored)
     yield from strip(layers_expanded(derived.model), whole=layers)
     yield from _assumed(derived)
     yield from _unread(derived)
@@ -151,9 +154,15 @@ def _percent(share: float) -> str:
     return f"{100 * share:>7.1f} % " if share >= 0.0005 else "   <0.1 % "
 
 
-def _state(f: Fingerprint) -> Iterator[Line]:
+def _looks_both_ways(derived: Derived) -> str | None:
+    """Which key or class says that every token sees all others, where one does."""
+    return next((e.source for e in derived.evidence if e.field == "attention_mask"), None)
+
+
+def _state(f: Fingerprint, why: str | None) -> Iterator[Line]:
     if f.kv_bytes_4k is None:
         yield title("State of one sequence  none: an encoder keeps no cache")
+        yield from wrapped(terminal(why), 2, DIM) if why else ()
         yield []
         return
     yield title("State of one sequence", "logical bytes, cache at bf16")
@@ -211,9 +220,6 @@ def _runtime(f: Fingerprint) -> Iterator[Line]:
     yield [("  context      ", DIM), (_context(f), "")]
     yield from _degrees(f)
     yield from _batches(f)
-    stored = ", ".join(terminal(x) for x in (f.dtype, f.quant_method) if x)
-    unknown = " (what that weighs is not derived)" if f.quant_method else ""
-    yield [("  stored as    ", DIM), (shorten(stored or "not stated", WIDTH - 15 - len(unknown)) + unknown, "")]
     yield []
 
 
