@@ -92,11 +92,11 @@ COMMANDS = [
     "show org/A-8B", "compare org/A-8B org/Bamba", "sql 'SELECT 1'", "sql --all 'SELECT 1'", "snapshots ls",
     "snapshots verify", "snapshots verify --archive", "snapshots rederive latest", f"snapshots retract {DAY} --why x",
     "snapshots prune", "snapshots prune --keep-daily 1 --apply", "diff latest latest", "export parquet", "export hf",
-    "guide build", "guide check", "guide site", "doctor --endpoint http://127.0.0.1:9",
+    "guide build", "guide check", "guide site",
 ]  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("place", PLACES)
 def test_a_broken_place_is_said(
     whole: Path, tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -108,6 +108,8 @@ def test_a_broken_place_is_said(
     monkeypatch.setattr(steps, "from_catalogue", list)
     monkeypatch.setattr(steps, "reported", dict)
     for number, command in enumerate(COMMANDS):
+        if "hub" in command and "archive" not in place:
+            continue
         home = Path(shutil.copytree(whole, tmp_path / str(number)))
         PLACES[place](home)
         words = command.replace("FOLDER", str(tmp_path / "configs")).replace("LIST", str(tmp_path / "list")).split()
