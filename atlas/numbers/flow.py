@@ -14,7 +14,7 @@ from typing import NamedTuple
 from atlas.numbers.structure import Branch, Mixing, Part
 from schemas.vocabulary import Mixer
 
-PLACES = frozenset({"pre", "post", "sandwich", "post_sublayer", "parallel", "ahead"})
+PLACES = frozenset({"pre", "post", "sandwich", "post_sublayer", "parallel", "ahead", "inputs"})
 """Words for the places of norms that say it all; any other leaves the norms loose."""
 
 
@@ -86,6 +86,7 @@ def _placed(parts: tuple[int, ...], norms: Sequence[int], place: str) -> Branch:
     where = {
         "post": Branch(parts, behind=tuple(norms)),
         "ahead": Branch(parts, ahead=tuple(norms)),
+        "inputs": Branch(parts, before=tuple(norms), own=True),
         "post_sublayer": Branch(parts, after=tuple(norms)),
         "sandwich": Branch(parts, before=tuple(norms[:half]), after=tuple(norms[half:])),
     }

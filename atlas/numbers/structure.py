@@ -91,7 +91,8 @@ class Branch(NamedTuple):
     """Parts of a layer that leave the residual stream together and join it in one sum, by their index in the layer.
 
     Norms stand `ahead` on the stream, where the branch leaves it normed; `before` the parts; `after` them but before
-    the sum; or `behind` the sum on the stream. With `own` the n-th part has the n-th norm to itself. `loose` are norms
+    the sum; or `behind` the sum on the stream. With `own` the n-th part has the n-th norm to itself, or a part
+    alone has one on each of its inputs. `loose` are norms
     of which it is not known where they stand. `spans` says how many of the branches that follow are passed before the
     sum: an expert network beside a layer's second half (LongCat-Flash).
     """

@@ -25,6 +25,8 @@ def build(*, out: Out = None, snapshot: Snapshot = None, home: Home = Path()) ->
     typer.echo(
         f"site of snapshot {entry.id}: {built.files:,} files, {binary(built.size)}, {built.changed:,} changed", err=True
     )
+    for why in built.left_out:
+        typer.echo(f"left out: {why}", err=True)
     typer.echo(built.first)
 
 

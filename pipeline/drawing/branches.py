@@ -97,6 +97,10 @@ def _body(g: Canvas, b: Branching) -> list[float]:
         g.path("M", x, g.y, "v6")
         g.y += 6
         pill(g, b.norm)
+    if b.of.own and len(b.boxes) == 1:
+        g.path("M", x, g.y, "v16")
+        g.text(x + 8, g.y + 11, f"{len(b.of.before)} norms, one on each state it takes", "m s")
+        g.y += 16
     if b.of.loose:
         n = len(b.of.loose)
         g.path("M", x, g.y, "v18")

@@ -68,8 +68,14 @@ def feed(g: Canvas, derived: Derived, name: str, norm: str) -> None:
         return
     shape(g, "Embedding", _embedding(parts, name), head=False)
     g.y += 26
-    if towers:
-        tower(g, towers)
+    taps = [
+        f"States of the larger model: {t.shape[1]:,} → {t.shape[0]}"
+        for p in parts
+        if p.kind == "draft.fc"
+        for t in p.tensors
+    ]
+    for said in filter(None, (taps, towers)):
+        tower(g, said)
 
 
 def _embedding(parts: tuple[Part, ...], name: str) -> str:

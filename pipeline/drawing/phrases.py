@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from atlas.numbers.entries import State
 from atlas.numbers.structure import Feeding, Mixing, Part
-from schemas.vocabulary import AttentionKind, Mask, Mixer
+from schemas.vocabulary import AttentionKind, Component, Mask, Mixer
 
 NAMES = {
     "gqa": "Grouped-query attention", "mha": "Multi-head attention", "mqa": "Multi-query attention",
@@ -85,6 +85,13 @@ def _feeding(p: Part, i: Feeding, d: int) -> str:
     said += [f"{empty} choices without weights"] * bool(empty)
     said += ["norms of its own before and after"] * (p.kind == "ffn.moe_beside")
     return ", ".join(said)
+
+
+def beside(p: Part) -> str:
+    """A part that stands in no branch, in words; nothing where it holds nothing."""
+    if p.kind == "embedding.per_layer" and not any(t.component is Component.EMBEDDING for t in p.tensors):
+        return "a scale of the layer"
+    return kind_name(p.kind) if p.tensors else ""
 
 
 def state_heads(p: Part) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atlas.numbers.structure import Branch, Layer, Model, Part, Run, Standing
+from atlas.numbers.structure import Branch, Layer, Model, Run, Standing
 from pipeline.drawing import branches, colours, phrases
 from pipeline.drawing.boxes import ASIDE, Box, Seen
 from pipeline.drawing.branches import BOX, LEFT, RIGHT, STREAM, Branching
@@ -109,14 +109,10 @@ class Stack:
         """What stands in the layer and in no branch, in words."""
         drawn = {n for b in x.flow for n in (*b.parts, *b.ahead, *b.before, *b.after, *b.behind, *b.loose)}
         rest = [p for n, p in enumerate(x.parts) if n not in drawn]
-        said = list(dict.fromkeys(filter(None, map(_named, rest))))
+        said = list(dict.fromkeys(filter(None, map(phrases.beside, rest))))
         if said:
             g.text(BOX, g.y + 3, f"with {', '.join(said)}", "m s", room=300)
             g.y += 10
-
-
-def _named(p: Part) -> str:
-    return phrases.kind_name(p.kind)
 
 
 def sources(g: Canvas, entered: list[float], bottom: float) -> None:

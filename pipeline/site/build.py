@@ -25,11 +25,17 @@ MANIFEST = "files.txt"
 """Names every file of the site, so that a later build removes what it no longer makes and nothing else."""
 
 
+NEEDED = frozenset({"README.md", "glossary.md"})
+"""Pages of the guide that every page of the site leads to; others are left out where a snapshot cannot fill them."""
+
+
 class Site(NamedTuple):
     """Files by path, and what they were made from."""
 
     gathered: Gathered
     files: dict[str, str | bytes]
+    left_out: tuple[str, ...] = ()
+    """Pages of the guide that this snapshot cannot fill, each with the reason."""
 
 
 class Built(NamedTuple):
@@ -39,18 +45,23 @@ class Built(NamedTuple):
     files: int
     changed: int
     size: int
+    left_out: tuple[str, ...] = ()
 
 
 def build(home: Path, snapshot_path: Path, out: Path | None = None, *, parquet: bool = True) -> Built:
     """Write the site of a snapshot under the home, or to `out`.
 
     Raises:
-        Invalid: a page of the guide cannot be built; nothing is written.
+        Invalid: the guide has no index or no glossary; nothing is written.
         AtlasError: the site cannot be written.
     """
-    place = out or home / SITE
-    made = made_of(home, snapshot_path, parquet=parquet).files
-    made[MANIFEST] = "".join(f"{path}\n" for path in sorted(made))
+    made = made_of(home, snapshot_path, parquet=parquet)
+    return write(out or home / SITE, made.files)._replace(left_out=made.left_out)
+
+
+def write(place: Path, files: dict[str, str | bytes]) -> Built:
+    """Write what changed and remove what an earlier build names and this one does not make. Raises `AtlasError`."""
+    made = {**files, MANIFEST: "".join(f"{path}\n" for path in sorted((*files, MANIFEST)))}
     stale = _stale(place, made)
     changed_ = [path for path, content in made.items() if not _is_there(place / path, content)]
     for folder in sorted({(place / path).parent for path in changed_}):
@@ -79,11 +90,12 @@ def _stale(place: Path, made: dict[str, str | bytes]) -> list[Path]:
 
 
 def made_of(home: Path, snapshot_path: Path, *, parquet: bool = True) -> Site:
-    """Every file of the site, in memory. Raises `Invalid` where a page of the guide cannot be built."""
+    """Every file of the site, in memory. Raises `Invalid` where the guide has no index or glossary."""
     g = gather(snapshot_path)
     report = render.rendered(snapshot_path)
-    if report.failed:
-        raise Invalid("\n".join(f"page {f.slug} cannot be built: {f.reason}" for f in report.failed))
+    left_out = tuple(f"page {f.slug} cannot be built: {f.reason}" for f in report.failed)
+    if not report.files.keys() >= NEEDED:
+        raise Invalid("\n".join(left_out))
     found, why = changed.before(home, g.snapshot)
     made: dict[str, str | bytes] = {f"assets/{name}": _asset(name) for name in ASSETS}
     made |= {f"guide/{path}": text for path, text in report.files.items() if not path.endswith(".md")}
@@ -104,7 +116,7 @@ def made_of(home: Path, snapshot_path: Path, *, parquet: bool = True) -> Site:
     weights = {path: len(_bytes(content)) for path, content in made.items()}
     data = pages.data(weights, {name: len(content) for name, content in tables.items()})
     made[data.path] = framed(data, _about(g))
-    return Site(g, made)
+    return Site(g, made, left_out)
 
 
 def _about(g: Gathered) -> str:

@@ -8,7 +8,7 @@ import msgspec
 
 from pipeline.site import words
 from pipeline.site.gather import Design, Gathered, Row, licence
-from pipeline.text import json_line, terminal
+from pipeline.text import json_line, markdown
 from schemas.fields import FINGERPRINT
 
 _OF_MODEL = frozenset(
@@ -121,7 +121,7 @@ def schema() -> str:
 
 def llms(g: Gathered, pages: list[tuple[str, str]]) -> str:
     """What a language model should read first."""
-    guide = "\n".join(f"- [{terminal(title)}]({path})" for path, title in pages)
+    guide = "\n".join(f"- [{markdown(title)}]({path})" for title, path in pages)
     return (
         f"# LLM architecture atlas\n\n> Exact parameters, cache and cost of {len(g.models)} models in {len(g.designs)} "
         f"designs, each value with its evidence. Snapshot {g.snapshot}.\n\n"

@@ -20,8 +20,9 @@ def made() -> Site:
 @cache
 def folder() -> Path:
     """The folder of the catalogue's site."""
-    build.build(guide.home(), guide.snapshot_file())
-    return guide.home() / SITE
+    place = guide.home() / SITE
+    build.write(place, made().files)
+    return place
 
 
 def sheet(repo: str, ending: str = "html") -> str:

@@ -280,5 +280,5 @@
   const comparing = document.getElementById("compare");
   if (comparing) waiting.push(load("table.js").then(() => compare(comparing)));
   for (const note of document.querySelectorAll(".noscript")) note.hidden = true;
-  Promise.all(waiting).then(() => { document.body.dataset.ready = "yes"; });
+  Promise.all(waiting).then(() => { document.body.dataset.ready = "yes"; performance.mark("ready"); });
 })();

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
+import msgspec
 import pytest
 import site_made as site
 from browser import Watched, browser, shown
 
+from pipeline.site import build, listing
 from pipeline.site.gather import Design
+from pipeline.site.shell import framed
 
 pytestmark = pytest.mark.slow
 
@@ -222,3 +226,31 @@ def test_what_is_shown_comes_as_csv(watched: Watched) -> None:
     assert lines[0].startswith("name,total,active,attention")
     assert len(lines) - 1 == sum(m["attention_kind"] == "mla" for m in site.made().gathered.models)
     assert any(re.match(r"deepseek-ai/DeepSeek-V3,671026419200,", line) for line in lines)
+
+
+def test_twenty_thousand_models_are_filtered_at_once(opened: tuple[object, str], tmp_path: Path) -> None:
+    """First rows within a second and a filter within 100 ms of script; five times as much is allowed on a busy machine."""
+    g = site.made().gathered
+    many = [{**m, "repo_id": f"{m['repo_id']}-{n}"} for n in range(-(-20_000 // len(g.models))) for m in g.models][
+        :20_000
+    ]
+    grown = msgspec.structs.replace(g, models=many)
+    build.write(
+        tmp_path, {**kept_files(), "data/table.js": listing.data(grown), "models.html": framed(listing.page(grown), "")}
+    )
+    with shown(tmp_path) as origin:
+        watched = Watched(opened[0], origin)  # pyright: ignore[reportArgumentType]
+        page = watched.go("models.html")
+        assert "20,000 of 20,000 models" in page.locator(".count").inner_text()
+        ready = page.evaluate("performance.getEntriesByName('ready')[0].startTime")
+        took = page.evaluate(
+            "() => { const i = document.querySelector('[aria-label=\"Filter Mixers\"]'); i.value = 'sliding'; const t = performance.now();"
+            " i.dispatchEvent(new Event('input')); return performance.now() - t; }"
+        )
+        assert (watched.wrong, ready < 5_000, took < 500) == ([], True, True), (ready, took)
+        watched.close()
+
+
+def kept_files() -> dict[str, str | bytes]:
+    """What every page loads."""
+    return {p: t for p, t in site.made().files.items() if p.startswith("assets/") or p == "index.html"}
