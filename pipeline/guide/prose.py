@@ -189,8 +189,8 @@ def listed(items: Sequence[str]) -> str:
 FILTERS: dict[str, Callable[..., str]] = {
     f.__name__: f
     for f in (
-        count, digits, number, kib, mib, gib, gib1, gib2, binary, params, billions, millions, reported, pct, ratio, power,
-        power3, gflops, pflops, context, text, fixed, name, code, word, yes, day, plural, are,
+        count, digits, number, kib, mib, gib, gib1, gib2, binary, params, billions, millions, reported, pct, ratio,
+        power, power3, gflops, pflops, context, text, fixed, name, code, word, yes, day, plural, are,
     )
 } | {"bytes": byte_count}  # fmt: skip
 """The filters of a template, by name."""
