@@ -60,6 +60,10 @@ def gated_cross(s: Gqa) -> Part:
 
 @lru_cache(maxsize=1024)
 def merged(p: Part) -> Part:
-    """The same weights over the sequence and over a source at once: both caches are kept (T5Gemma 2)."""
+    """The same weights over the sequence and over a source at once: both are kept and read, the source unbounded.
+
+    T5Gemma 2: keys and values of both are joined before one product.
+    """
     source = tuple(State("cross", s.elements) for s in p.states)
-    return part("attention.merged", p.tensors, p.states + source, p.reads, p.info)
+    looked = tuple(Read(r.flops, r.elements, over="source") for r in p.reads)
+    return part("attention.merged", p.tensors, p.states + source, p.reads + looked, p.info)

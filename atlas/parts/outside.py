@@ -50,6 +50,21 @@ def conditioning(d: int, d_ff: int, layers: int) -> Part:
 
 
 @lru_cache(maxsize=64)
+def codebooks(d: int, codes: int, books: int) -> Part:
+    """A table and a head over the codes of every codebook: a token looks up one of each (OmniVoice)."""
+    rows = books * codes
+    table = Tensor("audio_embeddings.weight", (1, d), Component.EMBEDDING, Role.LOOKUP, rows, books)
+    offsets = vector("codebook_layer_offsets", books, Component.BUFFERS)
+    return part("codebooks", [table, Tensor("audio_heads.weight", (rows, d), Component.UNEMBEDDING), offsets])
+
+
+@lru_cache(maxsize=64)
+def scores(d: int, layers: int) -> Part:
+    """One score after each of so many layers."""
+    return part("head", [Tensor("lm_head.{e}.linear_head.weight", (1, d), X, Role.MATMUL, layers, layers)])
+
+
+@lru_cache(maxsize=64)
 def text_table(d: int, rows: int, width: int) -> Part:
     """A table of text beside one of codes, and two matrices from its width to the hidden state's (Qwen3-TTS)."""
     shapes = {"linear_fc1": (width, width), "linear_fc2": (d, width)}

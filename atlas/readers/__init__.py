@@ -85,6 +85,7 @@ MIXERS: dict[str, Reader] = {
     "headed_mamba": state.read_headed_mamba,
     "gated_delta": state.read_gated_delta,
     "kda": state.read_kda,
+    "gated_linear": state.read_gated_linear,
     "kimi_delta": state.read_delta,
     "lightning": state.read_lightning,
     "lightning_normed": state.read_lightning_normed,

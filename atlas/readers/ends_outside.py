@@ -61,6 +61,23 @@ def talker(c: Config) -> Made:
     return (*parts, text, *_predictor(c, d)), cls
 
 
+def codebooks(c: Config) -> Made:
+    """A decoder's ends, and a table and a head over the codes of all codebooks, which the wrapper states."""
+    parts, cls = decoder(c)
+    for field in ("num_audio_codebook", "audio_vocab_size"):
+        c.top(field)
+    books, codes_each = c.count("num_audio_codebook"), c.count("audio_vocab_size")
+    return (*parts, outside.codebooks(c.count("hidden_size"), codes_each, books)), cls
+
+
+def scores_by_layer(c: Config) -> Made:
+    """A decoder without a head, and one score after each layer from `start_layer` on, every `layer_sep`-th."""
+    parts, cls = decoder(c)
+    scored = len(range(c.size("start_layer"), c.count("num_hidden_layers") + 1, c.count("layer_sep")))
+    c.derived("scored_layers", scored, "one from start_layer to the last, in steps of layer_sep")
+    return (*parts, outside.scores(c.count("hidden_size"), scored)), cls
+
+
 def _predictor(c: Config, d: int) -> tuple[Part, ...]:
     raw: Any = mapping("code_predictor_config", c.need("code_predictor_config"))
     inner = Config(raw, family(PREDICTOR), None, c.prefix + "code_predictor_config.")
@@ -72,5 +89,5 @@ def _predictor(c: Config, d: int) -> tuple[Part, ...]:
 
 
 ENDS: dict[str, Callable[[Config], Made]] = {
-    f.__name__: f for f in (with_exit, new_rows, low_rank_streams, drafter, canvas, talker)
+    f.__name__: f for f in (with_exit, new_rows, low_rank_streams, drafter, canvas, talker, codebooks, scores_by_layer)
 }

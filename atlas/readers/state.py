@@ -6,6 +6,7 @@ from math import ceil
 
 from atlas.numbers.structure import Part
 from atlas.parts.convolved import short_conv
+from atlas.parts.linear import Linear, gated_linear
 from atlas.parts.recurrent import (
     GatedDelta,
     Kda,
@@ -128,6 +129,24 @@ def read_gated_delta(v: View) -> Part:
             v.count("linear_conv_kernel_dim"),
         )
     )
+
+
+def read_gated_linear(v: View) -> Part:
+    """Linear attention as the config states it: widths are shares of the hidden size, or heads of a stated width."""
+    d, heads, stated = v.count("hidden_size"), v.count("num_attention_heads"), v.opt_count("head_dim")
+    value_heads = v.opt_count("num_value_heads") or heads
+    wide = (v.config.number("expand_k") or 0.0) * d if stated is None else heads * stated
+    many = (v.config.number("expand_v") or 0.0) * (d if stated is None else value_heads * stated)
+    if wide != int(wide) or many != int(many) or not wide or not many or wide % heads or many % value_heads:
+        raise contradiction(f"keys of {wide:g} and values of {many:g} do not divide into {heads} and {value_heads}")
+    if value_heads != heads:
+        raise not_derivable("num_v_heads is not num_heads: no published model has it")
+    kv = v.opt_count("num_key_value_heads") or heads
+    if heads % kv:
+        raise contradiction(f"{heads} heads do not divide into {kv} groups")
+    kernel = v.count("linear_conv_kernel_dim") if v.flag("use_short_conv") else 0
+    gates = v.flag("use_output_gate"), v.opt_count("key_gate_rank") or 0, v.flag("betas"), v.flag("decays")
+    return gated_linear(Linear(d, heads, int(wide), int(many), heads // kv, kernel, *gates, v.text("linear_label")))
 
 
 def read_kda(v: View) -> Part:

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -33,15 +33,24 @@ _START = (
 
 
 def run(
-    database: Path, sql: str, write: Callable[[bytes], object], *, form: Format = "table", timeout: float = 30.0
+    database: Path,
+    sql: str,
+    write: Callable[[bytes], object],
+    *,
+    form: Format = "table",
+    timeout: float = 30.0,
+    history: Sequence[tuple[str, Path]] = (),
 ) -> str:
     """Run `sql` and pass what it prints (UTF-8) to `write` as it comes; return a note for people.
+
+    With `history`, snapshots by name and the database's own the last, there is a view of that name over all of them.
 
     Raises:
         QueryRefused: it is not one SELECT or EXPLAIN, DuckDB does not accept it, or it took too much time or memory.
     """
     order = {
         "database": str(database.resolve()),
+        "history": [(name, str(path.resolve())) for name, path in history],
         "sql": sql,
         "form": form,
         "timeout": timeout,

@@ -17,6 +17,9 @@ def run(
         Literal["table", "json", "csv", "md"], typer.Option("--format", help="How rows are printed.")
     ] = "table",
     timeout: Annotated[float, typer.Option("--timeout", min=0.1, max=86_400, help="Seconds a query may take.")] = 30.0,
+    every: Annotated[
+        bool, typer.Option("--all", help="Every snapshot at once: view history has their fingerprints by snapshot.")
+    ] = False,
     examples: Annotated[bool, typer.Option("--examples", help="Show queries to start from.")] = False,
     json: Json = False,
     snapshot: Snapshot = None,
@@ -25,8 +28,8 @@ def run(
     """Ask a snapshot one question in SQL, read-only.
 
     Tables: models, configs, designs, layers, parameters, states, refusals, features, reported, checks, disagreements,
-    measurements, snapshot. Views: fingerprints, evidence, layers_expanded, unread_keys. Macro: kv_bytes(model, context,
-    bytes_per_element).
+    measurements, runs, snapshot. Views: fingerprints, evidence, layers_expanded, unread_keys, lineage, kept; with --all
+    also history. Macro: kv_bytes(model, context, bytes_per_element).
     """
     if examples:
         _show_examples()
@@ -40,7 +43,8 @@ def run(
 
     _, path = shelf.locate(home, snapshot)
     text = sys.stdin.read() if query == "-" else query
-    note = engine.run(path, text, _to_stdout, form="json" if json else form, timeout=timeout)
+    history = [(entry.id, found) for entry, found in shelf.all_of(home, last=snapshot)] if every else []
+    note = engine.run(path, text, _to_stdout, form="json" if json else form, timeout=timeout, history=history)
     if sys.stderr.isatty() and not json and form == "table":
         typer.echo(note, err=True)
 

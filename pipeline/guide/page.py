@@ -53,7 +53,8 @@ class Front(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What stands before a page.
 
     `prerequisites` and `next` are module numbers; `use` names queries of `_shared.md`, `references` works of
-    `references.toml`; `verdict` is the counterfactual that the five costs are held against; `constants` gives a reason for every column of its queries that is a bare numeral, `numerals` one for every number it writes out.
+    `references.toml`; `verdict` is the counterfactual that the five costs are held against; `constants` gives a
+    reason for every column of its queries that is a bare numeral, `numerals` one for every number it writes out.
     """
 
     title: str

@@ -24,7 +24,7 @@ from pipeline.sheets.inspect import as_object, encoded
 from pipeline.sheets.lines import DIM, WARN, Line, title, wrapped
 from pipeline.sheets.sheet import sheet
 from pipeline.sheets.stored import hypothetical_form, hypothetical_object
-from pipeline.store import shelf
+from pipeline.store import cite, shelf
 from pipeline.text import shorten, terminal
 from pipeline.units import binary
 
@@ -39,6 +39,7 @@ class Shown(msgspec.Struct, frozen=True):
     source: str
     derived: Derived
     reported: list[tuple[str, str, str, str]]
+    cite: str
 
 
 def find(home: Path, snapshot_id: str | None, wanted: str) -> Shown:
@@ -62,7 +63,8 @@ def find(home: Path, snapshot_id: str | None, wanted: str) -> Shown:
     if config_id is None:
         raise NotFound(f"{terminal(repo)} is in snapshot {entry.id}, but no config of it was ever read ({outcome})")
     raw = data if text is None else text.encode()
-    return Shown(repo, entry.id, design_id, as_of, source, _checked(derive(raw, name=repo), check), reported)
+    checked = _checked(derive(raw, name=repo), check)
+    return Shown(repo, entry.id, design_id, as_of, source, checked, reported, cite.line(cite.cited(path)))
 
 
 def _checked(derived: Derived, check: str | None) -> Derived:
@@ -86,6 +88,7 @@ def sheet_of(
             f"Today's rules give another design than snapshot {shown.snapshot} holds ({shown.design_id}).", 0, WARN
         )
     yield [(f"snapshot {shown.snapshot}, config from {shown.source} as of {shown.as_of}", DIM)]
+    yield from wrapped(f"cite this snapshot: {shown.cite}", 0, DIM)
 
 
 def _at_width(derived: Derived, dtype: str, width: float) -> Iterator[Line]:
@@ -112,6 +115,7 @@ def as_json(shown: Shown, *, layers: bool, evidence: bool, dtype: str, width: fl
     """The fingerprint as one JSON object, with what is reported and, for another type, the state at it."""
     made: dict[str, Any] = as_object(shown.derived, layers=layers, evidence=evidence)
     made["snapshot"] = shown.snapshot
+    made["cite"] = shown.cite
     made["reported"] = [{"fact": f, "value": v, "unit": u, "citation": c} for f, v, u, c in shown.reported]
     if width != measure.CACHE_WIDTH and shown.derived.model is not None:
         made["cache_dtype"] = dtype

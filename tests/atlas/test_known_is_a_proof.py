@@ -160,6 +160,20 @@ class TestDerivedFiles:
         found = row(QWEN3 | {"architectures": ["DFlashDraftModel"], "dflash_config": {"target_layer_ids": [1, 2, 3]}})
         assert (found.kind, found.params_total) == ("draft", 2 * (LAYER + 2 * 16) + 3 * 64 * 64 + 2 * 64)
 
+    def test_a_domino_draft_has_a_gru(self) -> None:
+        """A GRU of 8 over 64 wide embeddings, and two matrices of 16 to 100 tokens, beside one DFlash layer."""
+        own = {"target_layer_ids": [1], "projector_type": "domino", "emb_dim": 16, "gru_hidden_dim": 8}
+        config = QWEN3 | {"architectures": ["DominoDraftModel"], "num_hidden_layers": 1, "dflash_config": own}
+        heads = 3 * 8 * 64 + 3 * 8 * 8 + 16 * (64 + 8) + 100 * 16
+        assert row(config).params_total == LAYER + 2 * 16 + 64 * 64 + 2 * 64 + heads
+
+    def test_a_peagle_draft_has_usual_layers_behind_the_first(self) -> None:
+        """The first layer reads 128 elements, the second 64; a vector of 192 stands for states not yet known."""
+        found = row(LLAMA | {"architectures": ["PEagleDraftModel"], "draft_vocab_size": 40})
+        wider = 64 * 64 + 2 * 64 * 32 + 64
+        ends = TABLE + 3 * 64 * 64 + 64 + 40 * 64 + 3 * 64
+        assert (found.kind, found.params_total) == ("draft", 2 * LAYER + wider + ends)
+
     def test_an_eagle3_draft_is_told_by_its_vocabulary(self) -> None:
         """One layer reads token and state side by side, three taps are joined, the head is over 40 tokens."""
         found = row(LLAMA | {"num_hidden_layers": 1, "draft_vocab_size": 40})

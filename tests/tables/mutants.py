@@ -28,7 +28,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests/support")]
 
-SEED, POINTS, SECONDS = 9, 300, 240
+SEED, POINTS, SECONDS = 9, 300, 1200
 SHARE = {"rows": 0.3, "parts": 0.35, "layouts": 0.15, "core": 0.2}
 """Of every hundred points, how many are of a kind."""
 
@@ -153,7 +153,7 @@ def _child(point: Any, known: Sequence[str], writer: int, *, shared: bool, first
 
 
 def drawn(number: int, seed: int, kind: str | None) -> list[Any]:
-    """Points drawn with a fixed seed, so many of each kind."""
+    """Points drawn with a fixed seed, so many of each kind, mixed: a run that is stopped has seen some of each."""
     from mutations import points
 
     by_kind: dict[str, list[Any]] = defaultdict(list)
@@ -161,9 +161,11 @@ def drawn(number: int, seed: int, kind: str | None) -> list[Any]:
         by_kind[point.kind].append(point)
     chosen = random.Random(seed)
     shares = SHARE if kind is None else {kind: 1.0}
-    return [
+    found = [
         p for k, share in shares.items() for p in chosen.sample(by_kind[k], min(round(number * share), len(by_kind[k])))
     ]
+    chosen.shuffle(found)
+    return found
 
 
 def survivors() -> dict[str, str]:

@@ -185,3 +185,13 @@ def test_a_doubt_stands_in_the_first_lines(tmp_path: Path, capsys: pytest.Captur
     assert main(["inspect", str(path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert any("num_loops" in line for line in lines[:4])
+
+
+def test_a_sheet_without_a_cache_says_which_key_took_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A decoder whose config says that it looks both ways."""
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "llama", "is_causal": False}))
+    assert main(["inspect", str(path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("State of one sequence"))
+    assert "is_causal is false" in lines[at + 1]
