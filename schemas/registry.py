@@ -74,9 +74,7 @@ MODELS = Table(
         _BY_NAME["revision"],
         word("detail", "What explains the outcome, where something does."),
         word("author", "Owner of the repository, as listed."),
-        Field(
-            "created_at", "time", "Creation of the repository, UTC, as listed; null at the Hub's floor of 2022-03-02."
-        ),
+        Field("created_at", "time", "Creation of the repository, UTC; null at the Hub's floor of 2022-03-02."),
         Field("release_date", "date", "Day of the release, as a cited source states it."),
         Field("last_modified", "time", "Last change of the repository, UTC, as listed."),
         count("downloads", "Downloads as listed (last 30 days).", "downloads"),
