@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from atlas.numbers.fingerprint import Evidence, Fingerprint
+from atlas.numbers.storage import Storage
 from atlas.numbers.structure import Model
 from atlas.numbers.towers import Tower
 from atlas.reading.config import Config
@@ -20,6 +21,7 @@ class Derived(msgspec.Struct, frozen=True, eq=False):
     unread: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     towers: tuple[Tower, ...] = ()
+    stored: Storage = Storage()
     config: Config | None = None  # what was read, for what is worked out when it is asked for
     proved_by_total: bool = False  # the doubt is of weights alone: an equal total answers it
 

@@ -22,19 +22,23 @@ from atlas.reading.doubts import doubts, of_weights_alone, sentence
 from atlas.reading.kind import kind_of
 from atlas.reading.rotary import Rotary, read_rotary
 from atlas.reading.values import mapping
+from atlas.stored.answer import storage
+from atlas.stored.settings import IN_CONFIG, settings_of
+from atlas.stored.subject import Subject
 from schemas.vocabulary import Check, Component, Origin, Verdict
-
-DTYPE_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 
 
 def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | None) -> Derived:
     """The finished row with its evidence; raises `Refused` where a total is beyond what can be stored."""
     bare, rotary = design_row(model), read_rotary(c)
     dtype, quant = _storage(c)
+    drafts = component(model_ledger(model), Component.MTP) if drafting.known(c) else None
     has_towers = bool(c.rules.outer.get("has_towers")) or bool(c.opt("has_towers"))
     towers = read_towers(c, data) if has_towers else Towers()
     if has_towers:
         c.note("params_towers", towers.elements, Origin.DERIVED.value, towers.reason or towers.words)
+    subject = Subject(model, c.rules, data, None if towers.reason else towers.towers, drafts)
+    stored = storage(subject, settings_of(data))
     row = msgspec.structs.replace(
         bare,
         repo_id=name,
@@ -51,13 +55,15 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
         params_towers=towers.elements,
         params_buffers=component(model_ledger(model), Component.BUFFERS) + towers.buffers,
         n_mtp_layers=drafting.stated(c),
-        params_mtp=component(model_ledger(model), Component.MTP) if drafting.known(c) else None,
-        weight_bytes_checkpoint=_stored_bytes(bare, dtype, quant),
+        params_mtp=drafts,
+        params_checkpoint=_in_files(bare, drafts, towers),
+        weight_bytes_checkpoint=stored.bytes,
         **_context(rotary, bare),
         growth_bytes_per_token=_growth(model, rotary.max_context),
     )
     unread = c.unread()
-    found = Derived(row, model, c.evidence(), unread, (*design_features(model), *_own_features(row)), towers.towers, c)
+    features = (*design_features(model), *_own_features(row))
+    found = Derived(row, model, c.evidence(), unread, features, towers.towers, stored, c)
     return doubted(found, c, doubts(c, unread))
 
 
@@ -84,12 +90,14 @@ def _storage(c: Config) -> tuple[str | None, str | None]:
 
     The wrapper's word goes first.
     """
-    dtype, quant = _first(c, ("dtype", "torch_dtype")), _first(c, ("quantization_config", "compression_config"))
+    dtype, quant = _first(c, ("dtype", "torch_dtype")), _first(c, IN_CONFIG)
     if quant is None:
         method = None
     else:
-        stated = mapping("quantization_config", quant).get("quant_method")
-        method = stated[:40] if isinstance(stated, str) else "unnamed"
+        raw = mapping("quantization_config", quant)
+        stated = raw.get("quant_method")
+        method = stated[:40] if isinstance(stated, str) else settings_of({IN_CONFIG[0]: raw}, None)
+        method = method if isinstance(method, str) or method is None else method.method
     return dtype.removeprefix("torch.")[:40] if isinstance(dtype, str) else None, method
 
 
@@ -108,6 +116,12 @@ def _first(c: Config, keys: tuple[str, ...]) -> Any:
     return None
 
 
+def _in_files(bare: Fingerprint, drafts: int | None, towers: Towers) -> int | None:
+    """Weights of the files as far as the config says what is in them; None where a part is not known."""
+    parts = (bare.params_total, drafts, towers.elements, bare.params_buffers, towers.buffers)
+    return None if None in parts else sum(n for n in parts if n is not None)
+
+
 def _context(rotary: Rotary, bare: Fingerprint) -> dict[str, Any]:
     """RoPE's settings where anything is rotated, and the context in any case."""
     rotates = bare.position in ("rope", "mixed")
@@ -123,12 +137,6 @@ def _context(rotary: Rotary, bare: Fingerprint) -> dict[str, Any]:
 def _growth(model: Model, max_context: int | None) -> float | None:
     """Growth at the stated context; None where nothing is kept between steps."""
     return growth_bytes_per_token(model, max_context) if model.has_cache else None
-
-
-def _stored_bytes(bare: Fingerprint, dtype: str | None, quant: str | None) -> int | None:
-    """What the weights weigh at the stated dtype; None where none is stated or a quantization stores some otherwise."""
-    width = DTYPE_BYTES.get(dtype or "")
-    return width * bare.params_total if width and bare.params_total and quant is None else None
 
 
 def _own_features(row: Fingerprint) -> tuple[str, ...]:

@@ -20,6 +20,15 @@ Snapshot = Annotated[
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
+Weights = Annotated[
+    str | None,
+    typer.Option(
+        "--weights",
+        metavar="FORM",
+        help="Weigh it stored otherwise, hypothetically: bf16, fp8, w4a16-g128, nvfp4, mxfp4, mlx4, nf4, q4_k_m, q8_0.",
+    ),
+]
+
 Task = Annotated[str, typer.Option("--task", help="Hub: the task whose repositories are listed.")]
 Top = Annotated[int | None, typer.Option("--top", min=1, help="Hub: only the N most downloaded.")]
 Author = Annotated[str | None, typer.Option("--author", help="Hub: only this author's.")]

@@ -59,7 +59,17 @@ def _broken(con: DuckDBPyConnection, rule: Rule) -> Failure | None:
 
 def rules() -> list[Rule]:
     """All rules, in the order they are checked."""
-    return [*_keys(), *_minimum(), *_references(), *_identity(), *_parameters(), *_states(), *_shape(), *_manifest()]
+    return [
+        *_keys(),
+        *_minimum(),
+        *_references(),
+        *_stored(),
+        *_identity(),
+        *_parameters(),
+        *_states(),
+        *_shape(),
+        *_manifest(),
+    ]
 
 
 def _keys() -> Iterator[Rule]:
@@ -104,6 +114,28 @@ def _references() -> Iterator[Rule]:
     for table, column, other in _REFERENCES:
         query = f"SELECT DISTINCT {column} FROM {table} ANTI JOIN {other} USING ({column}) WHERE {column} IS NOT NULL"
         yield Rule(table, f"every {column} is in {other}", query)
+
+
+def _stored() -> Iterator[Rule]:
+    yield Rule(
+        "stored",
+        "every subject is a config or a repository",
+        "SELECT DISTINCT subject FROM stored WHERE subject NOT IN (SELECT config_id FROM configs)"
+        " AND subject NOT IN (SELECT repo_id FROM models)",
+    )
+    yield Rule(
+        "stored",
+        "bytes sum to weight_bytes_checkpoint, where there is one",
+        "SELECT config_id FROM configs LEFT JOIN (SELECT subject, sum(bytes) AS found FROM stored GROUP BY subject)"
+        " ON subject = config_id WHERE weight_bytes_checkpoint IS NOT NULL AND found IS DISTINCT FROM"
+        " weight_bytes_checkpoint",
+    )
+    yield Rule(
+        "stored",
+        "a derived config has its stored bytes or the reason why not, never both",
+        "SELECT config_id FROM configs WHERE design_id IS NOT NULL"
+        " AND (weight_bytes_checkpoint IS NULL) = (stored_reason IS NULL)",
+    )
 
 
 _WITH_CONFIG = f"('{Outcome.OK}', '{Outcome.UNCHANGED}')"

@@ -248,6 +248,13 @@ PARAMETERS: tuple[Field, ...] = (
         "weights",
     ),
     *(_params(c, m) for c, m in COMPONENT_MEANINGS.items()),
+    count(
+        "params_checkpoint",
+        "Logical weights of the repository's files: params_total with drafts, towers and buffers, as far as stored;"
+        " packed weights count as what they stand for. Null where a part is not known.",
+        "weights",
+        home="configs",
+    ),
     *(_share(c) for c in SUMMED),
 )
 
@@ -312,7 +319,9 @@ COST: tuple[Field, ...] = (
     count("weight_bytes_bf16", "params_total at 2 bytes.", "bytes"),
     count(
         "weight_bytes_checkpoint",
-        "What the stored dtypes weigh, where the quantization is understood.",
+        "Tensor bytes of the repository's weight files: packed weights, scales, zero points, indices, towers, drafts"
+        " and buffers, by headers, an index that the rule agrees with, or the quantization's rule; null where nothing"
+        " proves it (a stated dtype does not). Table stored says what it is made of.",
         "bytes",
         home="configs",
     ),

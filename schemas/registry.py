@@ -22,6 +22,8 @@ from schemas.vocabulary import (
     RefusalKind,
     Role,
     StateKind,
+    StoredEvidence,
+    StoredGroup,
 )
 
 
@@ -108,6 +110,10 @@ CONFIGS = Table(
             "Keys of the config that nothing read and that are not known to be irrelevant.",
             None,
             nullable=False,
+        ),
+        word(
+            "stored_reason",
+            "Why weight_bytes_checkpoint is null, in a sentence: what is missing; null where it is not.",
         ),
     ),
     least_rows=1,
@@ -245,6 +251,26 @@ STATES = Table(
     ),
 )
 
+STORED = Table(
+    "stored",
+    "One row per group, scheme and type of what weight files hold; bytes sum to weight_bytes_checkpoint.",
+    ("subject", "group", "scheme", "dtype"),
+    (
+        word(
+            "subject",
+            "The config_id whose settings say it, or the repo_id where a header, an index or another file of it does.",
+            nullable=False,
+        ),
+        word("group", "What the tensors belong to.", StoredGroup, nullable=False),
+        word("scheme", "How they are stored: unquantized, fp8_block, gptq_int4, mlx_int4, ...", nullable=False),
+        word("dtype", "Element type in the file, as safetensors or GGUF names it.", nullable=False),
+        _must(count("tensors", "Tensors of this kind.", "tensors")),
+        count("elements", "Elements of them, packed ones once; null where their length is data.", "elements"),
+        count("bytes", "Bytes of them; null where their length is data.", "bytes"),
+        word("evidence", "What says so: header, index or rule.", StoredEvidence, nullable=False),
+    ),
+)
+
 REFUSALS = Table(
     "refusals",
     "One row per config that gives no number, with the reason.",
@@ -355,7 +381,7 @@ SNAPSHOT = Table(
 )
 
 CONTENT: tuple[Table, ...] = (
-    MODELS, CONFIGS, DESIGNS, LAYERS, PARAMETERS, STATES,
+    MODELS, CONFIGS, DESIGNS, LAYERS, PARAMETERS, STATES, STORED,
     CONSTANTS, REFUSALS, FEATURES, REPORTED, CHECKS, DISAGREEMENTS, MEASUREMENTS,
 )  # fmt: skip
 """What a snapshot says; two snapshots with equal digests of these are equal."""

@@ -20,6 +20,8 @@ SCHEMA_CHANGES: tuple[tuple[str, str], ...] = (
             " kv_bytes_per_token_rank_tp*, experts_touched_b*, decode_weight_bytes_b*, dispatch_ and"
             " combine_bytes_per_token, draft_kv_bytes_per_token, state_dtype; states.n_heads and groups; macros"
             " experts_touched, kv_bytes_rank and fits."
+            " weight_bytes_checkpoint is of the files, never of a stated dtype; table stored has what they hold,"
+            " configs.stored_reason why it is not known; params_checkpoint; verdict measured."
         ),
     ),
     ("1.0.0", "First published tables, views and macros."),

@@ -27,7 +27,28 @@ class Verdict(StrEnum):
 
     KNOWN = "known"
     ASSUMED = "assumed"
+    MEASURED = "measured"  # exact weights from headers or a GGUF's table, and nothing else
     REFUSED = "refused"
+
+
+class StoredGroup(StrEnum):
+    """What a tensor of a checkpoint's files belongs to."""
+
+    LANGUAGE_MODEL = "language_model"
+    TOWERS = "towers"
+    DRAFTS = "drafts"
+    TIED_HEAD = "tied_head"  # a tied head stored a second time
+    BUFFERS = "buffers"
+    SCALES = "scales"  # scales, zero points, orders and settings of quantized weights
+    TEXTS = "texts"  # settings written out, whose length is data
+
+
+class StoredEvidence(StrEnum):
+    """What says how weights are stored, the strongest first."""
+
+    HEADER = "header"
+    INDEX = "index"
+    RULE = "rule"
 
 
 class ModelKind(StrEnum):

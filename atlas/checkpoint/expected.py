@@ -43,7 +43,7 @@ def expected(model: Model, names: Namer, listing: Listing) -> tuple[list[Group],
     """The checkpoint tensors that the model needs, and those it may store again (a tied head)."""
     groups: dict[tuple[str, ...], Group] = {}
     tied: dict[str, Tensor] = {}
-    for spelling, tensor in _spelled(model, names, listing):
+    for spelling, tensor in spelled(model, names, listing):
         if not tensor.stored:
             tied |= dict.fromkeys(spelling.names, tensor)
             continue
@@ -59,7 +59,7 @@ def expected(model: Model, names: Namer, listing: Listing) -> tuple[list[Group],
     return list(groups.values()), tied
 
 
-def _spelled(model: Model, names: Namer, listing: Listing) -> Iterator[tuple[Spelling, Tensor]]:
+def spelled(model: Model, names: Namer, listing: Listing) -> Iterator[tuple[Spelling, Tensor]]:
     """Every tensor of the model (drafting layers apart) with what the checkpoint calls it, one layer after another."""
     for p in model.ends.parts:
         yield from ((names.of_end(t.name), t) for t in p.tensors)

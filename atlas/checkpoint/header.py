@@ -36,6 +36,15 @@ _MASK = re.compile(r"\.(?:attn|attention|attn\.attention)\.bias$")
 _INDEX = re.compile(r"\.(\d+)\.")
 
 
+def apart_of(name: str, entry: Stored) -> str | None:
+    """What a tensor beside the model belongs to by its name alone: drafts, buffers or towers; None where none."""
+    if _MTP.search(name):
+        return Component.MTP.value
+    if _BUFFERS.search(name) or (_MASK.search(name) and (entry.shape is None or len(entry.shape) == 4)):
+        return Component.BUFFERS.value
+    return Component.TOWERS.value if _TOWERS.search(name) else None
+
+
 class Difference(NamedTuple):
     """One tensor that does not agree.
 
@@ -69,6 +78,7 @@ class Comparison(msgspec.Struct, frozen=True, eq=False):
     prefix: str
     derived: int
     found: int
+    unknown: frozenset[str] = frozenset()
 
 
 def compare(
@@ -93,6 +103,15 @@ def compare(
     held.hold_towers(tower_groups(towers, plain.listing))
     held.rest(tied)
     return held.outcome()
+
+
+def _within(name: str, stems: frozenset[str]) -> bool:
+    """Whether a tensor is one of these modules', or of one in them."""
+    while name:
+        if name in stems:
+            return True
+        name = name.rpartition(".")[0]
+    return False
 
 
 class _Held:
@@ -183,11 +202,8 @@ class _Held:
         again = tied.get(name)
         if again is not None and (entry.shape is None or entry.shape == again.shape):
             return "tied_again"
-        if _MTP.search(name) or self._is_draft(name):
-            return Component.MTP.value
-        if _BUFFERS.search(name) or (_MASK.search(name) and (entry.shape is None or len(entry.shape) == 4)):
-            return Component.BUFFERS.value
-        return Component.TOWERS.value if _TOWERS.search(name) and not self.knows_towers else None
+        kind = Component.MTP.value if self._is_draft(name) else apart_of(name, entry)
+        return None if kind == Component.TOWERS.value and self.knows_towers else kind
 
     def _is_draft(self, name: str) -> bool:
         before, _, after = self.names.place.layer("decoder").partition("{i}")
@@ -197,6 +213,15 @@ class _Held:
     def _set_apart(self, kind: str, entry: Stored) -> None:
         known, n = self.apart.get(kind, 0), entry.elements
         self.apart[kind] = None if known is None or n is None else known + n
+
+    def _is_open(self) -> bool:
+        """Whether the differences speak against nothing: only names differ, or only packings that are not known."""
+        return self._renamed() or self._unread()
+
+    def _unread(self) -> bool:
+        """Whether every difference is of a module whose packing is not known here."""
+        unknown = self.plain.unknown
+        return bool(unknown) and all(any(_within(n, unknown) for n in d.name.split(" + ")) for d in self.differences)
 
     def _renamed(self) -> bool:
         """Whether only names differ: what is missing and what is extra have as many weights, to the last one.
@@ -215,7 +240,7 @@ class _Held:
         """
         known = all(e.elements is not None for e in self.plain.listing.values())
         exact = Check.EXACT if known else Check.UNCHECKED
-        check = exact if not self.differences else Check.UNCHECKED if self._renamed() else Check.OFF
+        check = exact if not self.differences else Check.UNCHECKED if self._is_open() else Check.OFF
         order = sorted(
             self.differences,
             key=lambda d: list(Component).index(Component(d.component)) if d.component in set(Component) else 99,
@@ -231,4 +256,5 @@ class _Held:
             self.names.place.layer("decoder"),
             derived,
             found,
+            self.plain.unknown,
         )

@@ -118,6 +118,7 @@ class Fingerprint(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     params_mtp: int | None = None
     params_towers: int | None = None
     params_buffers: int | None = None
+    params_checkpoint: int | None = None
     share_embedding: float | None = None
     share_unembedding: float | None = None
     share_attention: float | None = None

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from pipeline.options import Home, Json, Snapshot
+from pipeline.options import Home, Json, Snapshot, Weights
 
 
 def run(
@@ -20,6 +20,7 @@ def run(
         str, typer.Option("--dtype", help="What a cache element is stored in: bf16, fp8, int4, ...")
     ] = "bf16",
     form: Annotated[Literal["table", "md"], typer.Option("--format", help="For people, or Markdown.")] = "table",
+    weights: Weights = None,
     json: Json = False,
     snapshot: Snapshot = None,
     home: Home = Path(),
@@ -33,7 +34,7 @@ def run(
     from pipeline.sheets.screen import write
     from pipeline.sheets.widths import context_of, width_of
 
-    found = compare.compare(home, snapshot, models, context_of(at), dtype, width_of(dtype))
+    found = compare.compare(home, snapshot, models, context_of(at), dtype, width_of(dtype), weights)
     if json:
         from pipeline.sheets.inspect import encoded
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipeline.options import Json
+from pipeline.options import Json, Weights
 
 if TYPE_CHECKING:
     from atlas.derived import Derived
@@ -31,6 +31,7 @@ def run(
             "--set", metavar="KEY=VALUE", help="A what-if beside the original; repeatable, dots reach into objects."
         ),
     ] = None,
+    weights: Weights = None,
 ) -> None:
     """Work out an architecture from a config alone: weights, cache, cost, each with its evidence.
 
@@ -41,21 +42,24 @@ def run(
     from pipeline.sheets import inspect
     from pipeline.sheets.screen import write
 
-    models = inspect.models(path)
+    models, beside = inspect.models(path), inspect.beside_of(path)
     if jsonl:
         for name, raw in models:
-            _line(inspect.as_object(inspect.derived(raw, name, changes), layers=layers, evidence=evidence))
+            _line(inspect.as_object(inspect.derived(raw, name, changes, beside), layers=layers, evidence=evidence))
         return
-    found = [(name, raw, inspect.derived(raw, name, changes)) for name, raw in models]
+    found = [(name, raw, inspect.derived(raw, name, changes, beside)) for name, raw in models]
     several = path != "-" and inspect.is_several(Path(path))
     if json:
-        objects = [_beside(d, name, raw, changes, layers=layers, evidence=evidence) for name, raw, d in found]
+        objects = [
+            _beside(d, name, raw, changes, layers=layers, evidence=evidence) | inspect.supposed_object(d, weights)
+            for name, raw, d in found
+        ]
         _line(objects if several else objects[0])
     elif several:
         write(inspect.summary([d for *_, d in found]))
     else:
-        write(inspect.sheet_of(*found[0], changes, layers=layers, evidence=evidence))
-    if not several and found[0][2].model is None:
+        write(inspect.sheet_of(*found[0], changes, layers=layers, evidence=evidence, weights=weights))
+    if not several and found[0][2].fingerprint.verdict == "refused":
         raise typer.Exit(3)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.options import Home, Json, Snapshot
+from pipeline.options import Home, Json, Snapshot, Weights
 
 
 def run(
@@ -17,6 +17,7 @@ def run(
     dtype: Annotated[
         str, typer.Option("--dtype", help="What a cache element is stored in: bf16, fp8, int4, ...")
     ] = "bf16",
+    weights: Weights = None,
     json: Json = False,
     snapshot: Snapshot = None,
     home: Home = Path(),
@@ -33,6 +34,6 @@ def run(
     width = width_of(dtype)
     shown = show.find(home, snapshot, model)
     if json:
-        typer.echo(show.as_json(shown, layers=layers, evidence=evidence, dtype=dtype, width=width))
+        typer.echo(show.as_json(shown, layers=layers, evidence=evidence, dtype=dtype, width=width, weights=weights))
         return
-    write(show.sheet_of(shown, layers=layers, evidence=evidence, dtype=dtype, width=width))
+    write(show.sheet_of(shown, layers=layers, evidence=evidence, dtype=dtype, width=width, weights=weights))

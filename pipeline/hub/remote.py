@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
@@ -18,8 +19,9 @@ import msgspec
 import stamina
 
 from atlas.parse import MAX_BYTES
+from atlas.stored.settings import FILES
 from pipeline.errors import AtlasError, Invalid, NotFound, Upstream
-from pipeline.sources import headers
+from pipeline.sources import beside, headers
 
 if TYPE_CHECKING:
     import httpx2
@@ -49,6 +51,7 @@ class Checkpoint(NamedTuple):
     revision: str
     config: bytes
     headers: headers.Headers
+    settings: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
 
 class _Sibling(msgspec.Struct):
@@ -72,7 +75,12 @@ def checkpoint(repo_id: str, endpoint: str | None = None, revision: str = "main"
         raise NotFound(f"{repo_id} has no config.json, so there is nothing to derive its weights from")
     files = f"{root}/{quote(info.id)}/resolve/{info.sha}"
     config = get(f"{files}/config.json", MAX_BYTES + 1)
-    return Checkpoint(info.id, info.sha, config, _headers(files, repo_id, names))
+    return Checkpoint(info.id, info.sha, config, _headers(files, repo_id, names), _settings(files, names))
+
+
+def _settings(files: str, names: list[str]) -> dict[str, Mapping[str, Any]]:
+    """The settings files that the listing names; none is asked for blindly."""
+    return {n: beside.settings(get(f"{files}/{n}", MAX_BYTES + 1), n) for n in FILES if n in names}
 
 
 def _info(root: str, repo_id: str, revision: str) -> _Info:

@@ -218,9 +218,17 @@ def reported() -> Extra:
         for e in entries
         for r in e.reported
     ]
+    facts += [_twin(e.repo, t) for e in entries for t in e.twins]
     held = holding.rows(entries)
     held["disagreements"] += peers.disagreements({e.repo for e in entries})
     return {"reported": facts, **held, "measurements": peers.measurements()}
+
+
+def _twin(repo: str, twin: catalogue.Twin) -> dict[str, str]:
+    """What another repository with the same model in another form is said to hold."""
+    value, unit = (twin.bytes, "bytes") if twin.elements is None else (twin.elements, "elements as the Hub counts them")
+    fact, citation = f"stored as {twin.form}", f"{twin.repo}: {twin.source}"
+    return {"repo_id": repo, "fact": fact, "value": str(value), "unit": unit, "citation": citation}
 
 
 def publish(options: Options, gathered: Gathered, content: Mapping[str, pl.DataFrame]) -> Published:

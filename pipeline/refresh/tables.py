@@ -37,6 +37,7 @@ from schemas.registry import (
     PARAMETERS,
     REFUSALS,
     STATES,
+    STORED,
     TABLES,
 )
 from schemas.vocabulary import Outcome, RefusalKind
@@ -196,7 +197,10 @@ class Gatherer:
         row = msgspec.structs.astuple(derived.fingerprint)
         text, blob = _kept(raw)
         evidence = [(e.field, _json(e.value).decode(), str(e.origin), e.source) for e in derived.evidence]
-        self.columns["configs"].add((config_id, text, blob, len(raw), *_of_config(row), evidence, list(derived.unread)))
+        known = (config_id, text, blob, len(raw), *_of_config(row))
+        self.columns["configs"].add((*known, evidence, list(derived.unread), derived.stored.reason))
+        for each in derived.stored.rows:
+            self.columns["stored"].add((config_id, *msgspec.structs.astuple(each)))
         for each in derived.constants:
             self.columns["constants"].add(
                 (config_id, each.field, _json(each.value).decode(), str(each.origin), each.source)
@@ -241,7 +245,12 @@ class Gatherer:
         configs = [c for c in made[CONFIGS.name]["config_id"] if c not in self.outcomes]
         self.outcomes |= {c: UNREADABLE.get(RefusalKind(kinds[c])) if c in kinds else None for c in configs}
         designs = [row[0] for row in made[DESIGNS.name].iter_rows() if self._is_new(row)]
-        for key, fresh, of in (("config_id", configs, OF_CONFIGS), ("design_id", designs, OF_DESIGNS)):
+        taken = (
+            ("config_id", configs, OF_CONFIGS),
+            ("subject", configs, (STORED,)),
+            ("design_id", designs, OF_DESIGNS),
+        )
+        for key, fresh, of in taken:
             for table in of:
                 self.columns[table.name].extend(made[table.name].filter(pl.col(key).is_in(fresh)))
 
@@ -338,6 +347,7 @@ def _without_orphans(made: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         return made
     for table in OF_CONFIGS:
         made[table.name] = made[table.name].join(used, on="config_id", how="semi")
+    made[STORED.name] = made[STORED.name].join(used, left_on="subject", right_on="config_id", how="semi")
     designs = made[CONFIGS.name].select("design_id").drop_nulls().unique()
     for table in OF_DESIGNS:
         made[table.name] = made[table.name].join(designs, on="design_id", how="semi")

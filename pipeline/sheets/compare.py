@@ -21,6 +21,7 @@ from pipeline.sheets import inspect
 from pipeline.sheets import show as showing
 from pipeline.sheets.lines import DIM, HEAD, STRONG, WARN, WIDTH, Line, title, wrapped
 from pipeline.sheets.sheet import COMPONENTS
+from pipeline.sheets.stored import supposed
 from pipeline.text import markdown, shorten, terminal
 from pipeline.units import binary, scaled
 
@@ -56,9 +57,18 @@ class Compared(msgspec.Struct, frozen=True):
     subjects: tuple[Subject, ...]
     at: int
     dtype: str
+    weights: str | None = None  # a form that the files are supposed to have
 
 
-def compare(home: Path, snapshot: str | None, wanted: Sequence[str], at: int, dtype: str, width: float) -> Compared:
+def compare(
+    home: Path,
+    snapshot: str | None,
+    wanted: Sequence[str],
+    at: int,
+    dtype: str,
+    width: float,
+    weights: str | None = None,
+) -> Compared:
     """The models that the words mean: a path that exists is a config or a checkpoint folder, all else a name.
 
     Raises:
@@ -68,7 +78,7 @@ def compare(home: Path, snapshot: str | None, wanted: Sequence[str], at: int, dt
     """
     if len(wanted) < 2:
         raise Usage("one model is nothing to compare: name two or more (atlas show has one model's sheet)")
-    return Compared(tuple(_subject(home, snapshot, each, at, width) for each in wanted), at, dtype)
+    return Compared(tuple(_subject(home, snapshot, each, at, width) for each in wanted), at, dtype, weights)
 
 
 def _subject(home: Path, snapshot: str | None, wanted: str, at: int, width: float) -> Subject:
@@ -85,7 +95,7 @@ def _local(path: str) -> tuple[str, str, Derived]:
     [(name, raw)] = inspect.models(path)
     # Every checkpoint's file is called config.json: its folder tells them apart.
     name = Path(path).absolute().parent.name if Path(path).name == "config.json" else name
-    return name, path, inspect.derived(raw, name, None)
+    return name, path, inspect.derived(raw, name, None, inspect.beside_of(path))
 
 
 def _stored(home: Path, snapshot: str | None, wanted: str) -> tuple[str, str, Derived]:
@@ -117,6 +127,9 @@ def facts(c: Compared) -> Iterator[tuple[str, list[Fact]]]:
     at = tokens(c.at)
     yield "Shape", _applying(_shape(rows))
     yield "Weights", _applying(_weights(rows))
+    if c.weights is not None:
+        sizes = [supposed(s.derived, c.weights).bytes for s in c.subjects]
+        yield f"Stored as {c.weights}, hypothetical", _applying([("tensor bytes", binary, list(sizes))])
     yield "Computation, where it differs", _computation(c)
     yield f"One sequence, cache at {c.dtype}", _applying(_state(c, at))
     yield "One token, weights at bf16", _applying(_cost(c, at))
@@ -185,6 +198,7 @@ def _weights(rows: list[Fingerprint]) -> list[Fact]:
         _column(rows, "one token uses", "params_active", _count),
         _column(rows, "  and multiplies by", "params_active_compute", _count),
         _column(rows, "bytes at bf16", "weight_bytes_bf16", binary),
+        _column(rows, "bytes as stored", "weight_bytes_checkpoint", binary),
     ]
 
 

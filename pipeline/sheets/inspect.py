@@ -19,7 +19,9 @@ from atlas.refusal import Refused
 from pipeline.errors import NotFound, Usage
 from pipeline.sheets.lines import DIM, STRONG, WARN, Line, title
 from pipeline.sheets.sheet import sheet
-from pipeline.sources import disk
+from pipeline.sheets.stored import hypothetical_form, hypothetical_object
+from pipeline.sources import beside, disk
+from pipeline.sources.beside import Beside
 from pipeline.sources.disk import Content
 from pipeline.text import json_line, shorten, terminal
 from pipeline.units import binary, scaled
@@ -41,12 +43,25 @@ def is_several(path: Path) -> bool:
     return path.is_dir() and not disk.is_checkpoint(path)
 
 
-def derived(raw: Content, name: str, changes: list[str] | None) -> Derived:
-    """One config derived, with the changes of a what-if applied. Raises `Usage` for a change that cannot be read."""
+def beside_of(path: str) -> Beside | None:
+    """What lies beside the config of a checkpoint's folder; None where the path is no such folder.
+
+    Raises `Invalid` or `NotFound` where a file of it is damaged or lost.
+    """
+    folder = Path(path)
+    return beside.of_folder(folder) if path != "-" and folder.is_dir() and disk.is_checkpoint(folder) else None
+
+
+def derived(raw: Content, name: str, changes: list[str] | None, found: Beside | None = None) -> Derived:
+    """One config derived, with the changes of a what-if applied. Raises `Usage` for a change that cannot be read.
+
+    `found` is what lies beside the config: settings and weights of the checkpoint as it is, so a what-if leaves it out.
+    """
     if isinstance(raw, Refused):
         return refusal(raw, name, None)
     if not changes:
-        return derive(raw, name=name)
+        plain = derive(raw, name=name)
+        return plain if found is None else beside.weighed(plain, raw, found)
     try:
         data = load(raw)
     except Refused as refused:
@@ -79,6 +94,8 @@ def _apply(data: dict[str, Any], change: str) -> None:
 def as_object(d: Derived, *, layers: bool, evidence: bool) -> dict[str, Any]:
     """The fingerprint as an object and what its layers keep, with its layers and evidence where asked for."""
     made: dict[str, Any] = msgspec.to_builtins(d.fingerprint)
+    made["stored"] = msgspec.to_builtins(d.stored.rows)
+    made["stored_evidence"], made["stored_reason"] = d.stored.evidence, d.stored.reason or d.stored.note
     made["states"] = [] if d.model is None else state_rows(d.model, drafts=True)
     if layers:
         made["layers"] = [] if d.model is None else msgspec.to_builtins(layers_expanded(d.model))
@@ -89,16 +106,30 @@ def as_object(d: Derived, *, layers: bool, evidence: bool) -> dict[str, Any]:
     return made
 
 
+def supposed_object(d: Derived, weights: str | None) -> dict[str, Any]:
+    """What a hypothetical form adds to a model's object; nothing where none is asked for."""
+    return {} if weights is None else {"hypothetical": hypothetical_object(d, weights)}
+
+
 def encoded(value: object) -> str:
     """JSON on one line; what cannot be JSON is shown as text. Nothing in it moves a terminal."""
     return json_line(orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode())
 
 
 def sheet_of(
-    name: str, raw: Content, d: Derived, changes: list[str] | None, *, layers: bool, evidence: bool
+    name: str,
+    raw: Content,
+    d: Derived,
+    changes: list[str] | None,
+    *,
+    layers: bool,
+    evidence: bool,
+    weights: str | None = None,
 ) -> Iterator[Line]:
     """The sheet of one model; of a what-if, with what it changes against the original."""
     yield from sheet(d, layers=layers, evidence=evidence)
+    if weights is not None:
+        yield from hypothetical_form(d, weights)
     if changes and d.model is not None:
         before = derived(raw, name, None)
         yield from differences(before.fingerprint, d.fingerprint)

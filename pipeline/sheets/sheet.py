@@ -12,9 +12,11 @@ from atlas.derived import Derived
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.numbers.tabulate import layers_expanded
 from pipeline.sheets.lines import BAR, DIM, STRONG, WARN, WIDTH, Line, title, wrapped
+from pipeline.sheets.stored import measured, stored_form
 from pipeline.sheets.strip import strip
 from pipeline.text import shorten, terminal
 from pipeline.units import binary, scaled
+from schemas.vocabulary import Verdict
 
 COMPONENTS = {
     "embedding": "embedding",
@@ -35,12 +37,13 @@ def sheet(derived: Derived, *, layers: bool = False, evidence: bool = False) -> 
     f = derived.fingerprint
     yield from _identity(f)
     if derived.model is None:
-        yield from _refusal(f)
+        yield from measured(derived) if f.verdict == Verdict.MEASURED else _refusal(f)
         return
     yield from _shape(f)
     yield from _weights(f)
     yield from _state(f)
     yield from _runtime(f)
+    yield from stored_form(f, derived.stored)
     yield from strip(layers_expanded(derived.model), whole=layers)
     yield from _assumed(derived)
     yield from _unread(derived)
@@ -211,9 +214,6 @@ def _runtime(f: Fingerprint) -> Iterator[Line]:
     yield [("  context      ", DIM), (_context(f), "")]
     yield from _degrees(f)
     yield from _batches(f)
-    stored = ", ".join(terminal(x) for x in (f.dtype, f.quant_method) if x)
-    unknown = " (what that weighs is not derived)" if f.quant_method else ""
-    yield [("  stored as    ", DIM), (shorten(stored or "not stated", WIDTH - 15 - len(unknown)) + unknown, "")]
     yield []
 
 

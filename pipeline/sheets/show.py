@@ -23,6 +23,7 @@ from pipeline.errors import NotFound
 from pipeline.sheets.inspect import as_object, encoded
 from pipeline.sheets.lines import DIM, WARN, Line, title, wrapped
 from pipeline.sheets.sheet import sheet
+from pipeline.sheets.stored import hypothetical_form, hypothetical_object
 from pipeline.store import shelf
 from pipeline.text import shorten, terminal
 from pipeline.units import binary
@@ -63,10 +64,14 @@ def find(home: Path, snapshot_id: str | None, wanted: str) -> Shown:
     return Shown(repo, entry.id, design_id, as_of, source, derive(raw, name=repo), reported)
 
 
-def sheet_of(shown: Shown, *, layers: bool, evidence: bool, dtype: str, width: float) -> Iterator[Line]:
+def sheet_of(
+    shown: Shown, *, layers: bool, evidence: bool, dtype: str, width: float, weights: str | None = None
+) -> Iterator[Line]:
     """The sheet, with the cache in another type where asked for, and what is reported."""
     yield from sheet(shown.derived, layers=layers, evidence=evidence)
     yield from _at_width(shown.derived, dtype, width)
+    if weights is not None:
+        yield from hypothetical_form(shown.derived, weights)
     yield from _reported(shown)
     if shown.derived.fingerprint.design_id != shown.design_id:
         yield from wrapped(
@@ -95,7 +100,7 @@ def _reported(shown: Shown) -> Iterator[Line]:
     yield []
 
 
-def as_json(shown: Shown, *, layers: bool, evidence: bool, dtype: str, width: float) -> str:
+def as_json(shown: Shown, *, layers: bool, evidence: bool, dtype: str, width: float, weights: str | None = None) -> str:
     """The fingerprint as one JSON object, with what is reported and, for another type, the state at it."""
     made: dict[str, Any] = as_object(shown.derived, layers=layers, evidence=evidence)
     made["snapshot"] = shown.snapshot
@@ -105,4 +110,6 @@ def as_json(shown: Shown, *, layers: bool, evidence: bool, dtype: str, width: fl
         made["state_bytes_at_dtype"] = {
             k: measure.kv_bytes(shown.derived.model, t, width) for k, t in measure.CONTEXTS.items()
         }
+    if weights is not None:
+        made["hypothetical"] = hypothetical_object(shown.derived, weights)
     return encoded(made)

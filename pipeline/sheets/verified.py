@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from atlas.checkpoint.header import Comparison, Difference
 from pipeline.sheets.lines import DIM, STRONG, WARN, WIDTH, Line, title, wrapped
 from pipeline.sheets.sheet import COMPONENTS
+from pipeline.sheets.stored import stored_form
 from pipeline.text import shorten, terminal
 from pipeline.verify.verification import Verified
 from schemas.vocabulary import Check
@@ -32,12 +33,16 @@ def report(found: Verified) -> Iterator[Line]:
         yield from wrapped(
             terminal(f"Refused: {found.fingerprint.refusal_kind}: {found.fingerprint.refusal_reason}"), 2, WARN
         )
+        yield []
+        yield from stored_form(found.fingerprint, found.stored)
         return
     yield []
     yield from _components(held)
     yield from _beside(held)
     if found.note:
         yield from wrapped(terminal(found.note), 2, DIM)
+    yield []
+    yield from stored_form(found.fingerprint, found.stored)
     yield from _differences(held)
 
 

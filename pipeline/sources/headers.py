@@ -1,50 +1,30 @@
 """Headers of safetensors files, on disk and on the Hub: name, type and shape of every tensor. Weights are never read.
 
-A header is eight bytes of length and that much JSON. It comes from strangers: its length is bounded, its offsets have
-to fit the shapes and the file, and what does not is refused. An index file alone gives names, and how many bytes all
+A header is eight bytes of length and that much JSON. It comes from strangers: its length is bounded, and it is held
+to the rules of the format's own library (safetensors, `SafeTensors::read_metadata`): tensors lie one behind the other
+from the first byte to the last, each as long as its type and shape say, every type is known and no name given twice.
+What does not keep them is refused. An index file alone gives names, and how many bytes all
 tensors take.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
-from atlas.checkpoint.packing import Stored
+from atlas.checkpoint.listing import Stored
+from atlas.stored.form import BITS
 from pipeline.errors import Invalid, NotFound
 
 MIB = 2**20
 LONGEST = 100 * MIB
 """The longest header that the format's own library takes."""
 LONGEST_INDEX = 64 * MIB
-BITS = {
-    "BOOL": 8,
-    "U8": 8,
-    "I8": 8,
-    "F8_E5M2": 8,
-    "F8_E4M3": 8,
-    "F8_E8M0": 8,
-    "F4": 4,
-    "F6_E2M3": 6,
-    "F6_E3M2": 6,
-    "I16": 16,
-    "U16": 16,
-    "F16": 16,
-    "BF16": 16,
-    "I32": 32,
-    "U32": 32,
-    "F32": 32,
-    "C64": 64,
-    "F64": 64,
-    "I64": 64,
-    "U64": 64,
-}
-"""Bits of one element; a type that is not here is listed without a check of its bytes."""
 INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
 
 
@@ -87,15 +67,36 @@ def parsed(header: bytes, name: str, size: int | None = None) -> dict[str, Store
     """The tensors of one header; `size` is that of the whole file in bytes, where known. Raises `Invalid`."""
     try:
         raw = msgspec.json.decode(header, type=dict[str, msgspec.Raw])
-        raw.pop("__metadata__", None)
+        msgspec.json.decode(raw.pop("__metadata__", b"{}"), type=dict[str, str])
         entries = {k: msgspec.json.decode(v, type=_Entry) for k, v in raw.items()}
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
         raise Invalid(f"{name}: its header cannot be read: {error}") from error
+    if not header.startswith(b"{"):
+        raise Invalid(f"{name}: its header does not begin with an object: the file is damaged")
+    if header.count(_OFFSETS) != len(entries):
+        _refuse_twice(header, name)
     room = None if size is None else size - 8 - len(header)
     for tensor, entry in entries.items():
         _fits(entry, f"{name}: {tensor}", room)
-    _apart(entries, name)
+    _in_a_row(entries, name, room)
     return {k: Stored(tuple(e.shape), e.dtype) for k, e in entries.items()}
+
+
+_OFFSETS = b'"data_offsets"'
+
+
+def _refuse_twice(header: bytes, name: str) -> None:
+    """The quick count of entries did not agree: look for a name given twice. Raises `Invalid`."""
+
+    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            keys = [k for k, _ in pairs]
+            twice = next(k for k in keys if keys.count(k) > 1)
+            raise Invalid(f"{name}: {twice} is given twice: the file is damaged")
+        return found
+
+    json.loads(header, object_pairs_hook=once)
 
 
 def _fits(entry: _Entry, name: str, room: int | None) -> None:
@@ -103,16 +104,23 @@ def _fits(entry: _Entry, name: str, room: int | None) -> None:
     if any(n < 0 for n in entry.shape) or not 0 <= first <= last or (room is not None and last > room):
         raise Invalid(f"{name} lies outside the file: it is damaged or was cut short")
     bits = BITS.get(entry.dtype)
-    if bits is not None and 8 * (last - first) != bits * math.prod(entry.shape):
+    if bits is None:
+        raise Invalid(f"{name} has the type {entry.dtype[:40]!r}, which the format does not have")
+    if 8 * (last - first) != bits * math.prod(entry.shape):
         raise Invalid(f"{name} has {last - first} bytes, which its type and shape do not make")
 
 
-def _apart(entries: Mapping[str, _Entry], name: str) -> None:
-    """No two tensors may lie on the same bytes. Raises `Invalid`."""
-    placed = sorted((*e.data_offsets, tensor) for tensor, e in entries.items() if e.data_offsets[0] < e.data_offsets[1])
-    for (_, end, one), (start, _, other) in pairwise(placed):
+def _in_a_row(entries: Mapping[str, _Entry], name: str, room: int | None) -> None:
+    """Tensors lie one behind the other, with nothing between them and nothing behind the last. Raises `Invalid`."""
+    end, before = 0, "the header"
+    for start, stop, tensor in sorted((*e.data_offsets, tensor) for tensor, e in entries.items()):
         if start < end:
-            raise Invalid(f"{name}: {one} and {other} lie on the same bytes: the file is damaged")
+            raise Invalid(f"{name}: {before} and {tensor} lie on the same bytes: the file is damaged")
+        if start > end:
+            raise Invalid(f"{name}: {start - end} bytes between {before} and {tensor} belong to none: it is damaged")
+        end, before = stop, tensor
+    if room is not None and end != room:
+        raise Invalid(f"{name}: {room - end} bytes behind the last tensor belong to none: the file is damaged")
 
 
 def read(path: Path) -> dict[str, Stored]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,13 @@ import msgspec
 from atlas.checkpoint.header import Comparison, compare
 from atlas.interpret import derive, reader
 from atlas.numbers.fingerprint import Fingerprint
-from atlas.numbers.structure import Model
+from atlas.numbers.storage import Storage, StoredRow
 from atlas.parse import load
+from atlas.stored.answer import INDEX
+from atlas.stored.held import by_dtype
+from atlas.stored.settings import settings_of
 from pipeline.errors import NotFound
+from pipeline.sources.beside import Beside, files_of, settings_in, weighed
 from pipeline.sources.disk import read
 from pipeline.sources.headers import Headers, local
 from schemas.vocabulary import Check
@@ -31,6 +35,7 @@ class Verified(msgspec.Struct, frozen=True):
     files: tuple[str, ...]
     comparison: Comparison | None = None
     note: str | None = None
+    stored: Storage = Storage()
 
     @property
     def check(self) -> Check:
@@ -50,7 +55,7 @@ def verify(target: str, endpoint: str | None = None) -> Verified:
     from pipeline.hub.remote import checkpoint
 
     found = checkpoint(target, endpoint)
-    return verified(found.repo_id, found.config, found.headers, found.revision)
+    return verified(found.repo_id, found.config, found.headers, found.revision, found.settings)
 
 
 def _on_disk(path: Path) -> Verified:
@@ -58,81 +63,84 @@ def _on_disk(path: Path) -> Verified:
         folder = path if path.is_dir() else path.parent
         if not (folder / "config.json").is_file():
             raise NotFound(f"{folder} has no config.json, so there is nothing to derive the weights from")
-        return verified(folder.resolve().name, read(folder), local(path))
+        return verified(folder.resolve().name, read(folder), local(path), settings=settings_in(folder))
     except OSError as error:
         raise NotFound(f"{error.filename} cannot be read: {error.strerror}") from error
 
 
-def verified(name: str, config: bytes, headers: Headers, revision: str | None = None) -> Verified:
-    """Hold headers against the config they came with."""
-    derived = derive(config, name=name)
+def verified(
+    name: str,
+    config: bytes,
+    headers: Headers,
+    revision: str | None = None,
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Verified:
+    """Hold headers against the config they came with, and the settings files that lie beside it."""
+    derived = weighed(derive(config, name=name), config, Beside(settings or {}, files_of(headers)))
+    basis = "headers" if files_of(headers).listing is not None else "names"
+    known = Verified(name, revision, derived.fingerprint, basis, headers.files, stored=derived.stored)
     if derived.model is None:
-        return Verified(name, revision, derived.fingerprint, "headers", headers.files)
+        return known
     data = load(config)
+    found = settings_of(data, settings)
     held = compare(
         derived.model,
         reader(data).rules,
         headers.listing,
-        quantization=quantization(data),
+        quantization=found.raw if found else None,
         n_mtp=derived.fingerprint.n_mtp_layers,
         towers=derived.towers,
     )
-    basis, note = "headers" if held.shapes_known else "names", RENAMED if _only_names(held) else None
-    known = Verified(name, revision, derived.fingerprint, basis, headers.files, held, note)
-    return known if held.shapes_known else _by_bytes(known, derived.model, headers)
+    note = RENAMED if _only_names(held) else UNREAD if held.check is Check.UNCHECKED and held.unknown else None
+    made = msgspec.structs.replace(known, comparison=held, note=note)
+    return _by_settings(made, held) if held.shapes_known else _by_bytes(made, headers.total_bytes)
+
+
+def _by_settings(found: Verified, held: Comparison) -> Verified:
+    """An exact checkpoint whose packed weights have other types or sizes than its settings say is off.
+
+    Drafts and towers may be packed or not as their tool liked, so beside them this is not decided.
+    """
+    stored = found.stored
+    if held.check is not Check.EXACT or not stored.against or {"mtp", "towers"} & held.apart.keys():
+        return found
+    if _packed(stored.rows) == _packed(stored.against):
+        return found
+    off = msgspec.structs.replace(held, check=Check.OFF)
+    return msgspec.structs.replace(found, comparison=off, note=stored.note)
+
+
+def _packed(rows: Iterable[StoredRow]) -> dict[str, int]:
+    """Elements by type of what holds quantized weights, scales aside."""
+    return by_dtype(r for r in rows if r.group != "scales" and r.scheme != "unquantized")
 
 
 RENAMED = (
     "only names differ: what is missing and what is extra have equally many weights; the family has no names for these"
 )
+UNREAD = "some modules are packed in a way that is not known here: they speak neither for nor against the derivation"
 
 
 def _only_names(held: Comparison) -> bool:
-    return held.check is Check.UNCHECKED and bool(held.differences)
+    return held.check is Check.UNCHECKED and bool(held.differences) and not held.unknown
 
 
-def quantization(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The config's quantization settings, wherever it keeps them."""
-    text = data.get("text_config")
-    for raw in (data, text if isinstance(text, dict) else {}):
-        for key in ("quantization_config", "compression_config", "quantization"):
-            if isinstance(found := raw.get(key), dict):
-                return found
-    return None
-
-
-def _by_bytes(found: Verified, model: Model, headers: Headers) -> Verified:
+def _by_bytes(found: Verified, total: int | None) -> Verified:
     """Of an index, names and the bytes of all tensors can be compared.
 
-    Both agreeing is exact where nothing else is stored.
+    Both agreeing is exact: names with what is derived, bytes with the rule of how they are stored.
     """
-    held, total = found.comparison, headers.total_bytes
-    if held is None or held.check is Check.OFF or total is None:
+    held, stored = found.comparison, found.stored
+    if held is None or held.check is Check.OFF or held.differences or total is None:
         return found
-    beside = _rotary(model, headers) if set(held.apart) == {"buffers"} else 0 if not held.apart else None
-    if beside is None:
-        return found
-    for width in (2, 4, 1, 8):
-        if total - width * held.derived in {beside * 2, beside * 4}:
-            note = f"names agree, and {total:,} bytes are {held.derived:,} weights of {width} bytes"
-            note += f" and {beside:,} rotary frequencies" if beside else ""
-            return msgspec.structs.replace(
-                found, basis="index", note=note, comparison=msgspec.structs.replace(held, check=Check.EXACT)
-            )
-    note = f"names agree, but {total:,} bytes are no whole number of bytes for each of {held.derived:,} weights"
+    if stored.evidence == INDEX:
+        note, check = f"names agree, and {total:,} bytes are what the rule gives", Check.EXACT
+    else:
+        check = Check.OFF if stored.rows else Check.UNCHECKED
+        note = f"names agree; {stored.reason}"
     return msgspec.structs.replace(
-        found, basis="index", note=note, comparison=msgspec.structs.replace(held, check=Check.OFF)
+        found, basis="index", note=note, comparison=msgspec.structs.replace(held, check=check)
     )
-
-
-def _rotary(model: Model, headers: Headers) -> int | None:
-    """Elements of the rotary frequencies that old checkpoints keep, half the rotated width each; None for others."""
-    from atlas.numbers.shape import shape_of
-
-    widths = {m.rotary_dim for m, _ in shape_of(model).mixers if m.rotary_dim is not None}
-    kept = [n for n in headers.listing if n.endswith("inv_freq")]
-    others = [n for n in headers.listing if n.endswith((".attn.bias", "masked_bias", "position_ids", "cos_cached"))]
-    return len(kept) * widths.pop() // 2 if len(widths) == 1 and not others else None
 
 
 def check_row(found: Verified) -> Row:
@@ -171,6 +179,10 @@ def as_object(found: Verified) -> dict[str, Any]:
         "verdict": found.fingerprint.verdict,
         "params_total": found.fingerprint.params_total,
         "note": found.note,
+        "weight_bytes_checkpoint": found.stored.bytes,
+        "stored": msgspec.to_builtins(found.stored.rows),
+        "stored_evidence": found.stored.evidence,
+        "stored_reason": found.stored.reason or found.stored.note,
     }
     if held is None:
         return made | {

@@ -26,7 +26,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "atlas.opening": (*BELOW_LAYOUTS, "atlas.assume"),
     "atlas.checkpoint": (*GROUND, "atlas.numbers", "atlas.families", "atlas.derived"),
     "atlas.assemble": (*BELOW_READERS, "atlas.readers"),
-    "atlas.describe": (*BELOW_READERS, "atlas.readers", "atlas.derived"),
+    "atlas.stored": (*GROUND, "atlas.numbers", "atlas.families", "atlas.parts", "atlas.checkpoint"),
+    "atlas.describe": (*BELOW_READERS, "atlas.readers", "atlas.derived", "atlas.stored"),
     "atlas.assume": (*BELOW_READERS, "atlas.readers", "atlas.derived"),
     "atlas.interpret": (
         *BELOW_READERS, "atlas.readers", "atlas.derived", "atlas.assemble", "atlas.describe", "atlas.assume",

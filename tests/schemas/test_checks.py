@@ -24,6 +24,11 @@ EXPLICIT = {
     "the raw text has the digest and length the row says": "UPDATE configs SET raw = raw || ' ' WHERE raw IS NOT NULL",
     "a config is refused with a reason or has a design, never both and never neither": "DELETE FROM refusals",
     "a derived config has evidence, whole and of known origin": "UPDATE configs SET evidence = []",
+    "every subject is a config or a repository": "UPDATE stored SET subject = 'nobody/nothing'",
+    "bytes sum to weight_bytes_checkpoint, where there is one": "UPDATE stored SET bytes = bytes + 1",
+    "a derived config has its stored bytes or the reason why not, never both": (
+        "UPDATE configs SET stored_reason = NULL"
+    ),
     "a repository that ended well has a config": "UPDATE models SET config_id = NULL",
     "a config was seen on a day": "UPDATE models SET as_of = NULL",
     "the components sum to params_total exactly": "UPDATE designs SET params_norm = params_norm + 1",

@@ -130,6 +130,14 @@ _B_CACHE = {
     "state_bytes_constant": 24, "kv_bytes_4k": 24, "kv_bytes_32k": 24, "kv_bytes_128k": 24, "kv_bytes_1m": 24,
 }  # fmt: skip
 
+_UNPROVEN = {"stored_reason": "nothing proves how the weights are stored"}
+
+
+def _stored(group: str, scheme: str, dtype: str, tensors: int, elements: int, size: int) -> dict[str, Any]:
+    place = {"subject": A2, "group": group, "scheme": scheme, "dtype": dtype}
+    return {**place, "tensors": tensors, "elements": elements, "bytes": size, "evidence": "rule"}
+
+
 _ROWS: dict[str, list[dict[str, Any]]] = {
     "models": [
         _model("org/A-8B", A, downloads=100, created_at=CREATED, tags=["a", "b"]),
@@ -139,9 +147,12 @@ _ROWS: dict[str, list[dict[str, Any]]] = {
         _model("other/gated", None, "gated"),
     ],
     "configs": [
-        _config(RAW_A, "aaaa", rope_theta=10_000.0, max_context=4_096, growth_bytes_per_token=8.0),
-        _config(RAW_A2, "aaaa", rope_theta=500_000.0, max_context=131_072, growth_bytes_per_token=8.0),
-        _config(RAW_B, "bbbb", model_type="mamba2", growth_bytes_per_token=0.0),
+        _config(RAW_A, "aaaa", rope_theta=10_000.0, max_context=4_096, growth_bytes_per_token=8.0, **_UNPROVEN),
+        _config(
+            RAW_A2, "aaaa", rope_theta=500_000.0, max_context=131_072, growth_bytes_per_token=8.0,
+            quant_method="fp8", weight_bytes_checkpoint=404,
+        ),
+        _config(RAW_B, "bbbb", model_type="mamba2", growth_bytes_per_token=0.0, **_UNPROVEN),
         {"config_id": BAD, "raw_bytes": RAW_BAD, "size_bytes": len(RAW_BAD), "verdict": "refused"}
         | {"evidence": [], "unread": []},
     ],
@@ -167,6 +178,11 @@ _ROWS: dict[str, list[dict[str, Any]]] = {
         _state("aaaa", 0, "kv", 4, 1),
         _state("aaaa", 1, "kv", 4, 1, window=1_024),
         _state("bbbb", 0, "constant", 6, 0, width_bytes=4),
+    ],
+    "stored": [
+        _stored("language_model", "fp8_tensor", "F8_E4M3", 8, 224, 224),
+        _stored("language_model", "unquantized", "BF16", 3, 84, 168),
+        _stored("scales", "fp8_tensor", "F32", 3, 3, 12),
     ],
     "refusals": [{"config_id": BAD, "kind": "not_json", "reason": "not JSON: 'utf-8' codec can't decode byte 0xff"}],
     "constants": [

@@ -27,6 +27,7 @@ class Fact(StrEnum):
     PARAMS_ACTIVE = "params_active"
     TRAINING_TOKENS = "training_tokens"
     RELEASE_DATE = "release_date"
+    CHECKPOINT_BYTES = "checkpoint_bytes"
 
 
 UNITS = {
@@ -34,6 +35,7 @@ UNITS = {
     Fact.PARAMS_ACTIVE: "parameters",
     Fact.TRAINING_TOKENS: "tokens",
     Fact.RELEASE_DATE: "date",
+    Fact.CHECKPOINT_BYTES: "bytes",
 }
 """The one unit each fact is stated in."""
 
@@ -82,6 +84,19 @@ class Expected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     beside: tuple[Beside, ...] = ()
 
 
+class Twin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The same model stored otherwise in another repository, with the size published for it.
+
+    `elements` is the Hub's own count, which is no count of weights for packed forms; `bytes` are of tensors or a file.
+    """
+
+    repo: str
+    form: str
+    source: str
+    elements: int | None = None
+    bytes: int | None = None
+
+
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One model. `config` holds the architecture keys as published; keys that shape no tensor are left out."""
 
@@ -91,6 +106,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     retrieved: date
     expect: Expected | None = None
     reported: tuple[Reported, ...] = ()
+    twins: tuple[Twin, ...] = ()
 
     @property
     def raw(self) -> bytes:
@@ -137,6 +153,7 @@ def _check(entry: Entry, file_name: str) -> None:
             entry.repo.partition("/")[0] + ".json" != file_name,
             f"it stands in {file_name}, not in its organisation's file",
         ),
+        (any((t.elements is None) == (t.bytes is None) or not t.source for t in entry.twins), "a twin has no one size"),
         (entry.retrieved > dated(), "it was retrieved after the catalogue's own date"),
         (any(not fact.citation.strip() for fact in entry.reported), "a fact has no citation"),
         (

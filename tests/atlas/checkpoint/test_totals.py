@@ -144,7 +144,7 @@ def test_totals_recorded_for_published_models_agree_or_are_explained(shared: Pat
         if total and derived.model is not None:
             results.append(check_total(derived, int(total)).result)
     assert results.count("exact") + results.count("explained") >= 100
-    # what is left: inferred files that are not the model's own, rounded or estimated entries, packed NVFP4
+    # what is left: inferred files that are not the model's own, rounded entries, packed NVFP4 without a dtype
     assert results.count("off") <= 26
 
 

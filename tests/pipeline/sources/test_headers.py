@@ -206,19 +206,47 @@ def test_nobody_listening_is_upstream() -> None:
         remote.checkpoint("org/Whole", "http://127.0.0.1:9")
 
 
-def test_tensors_on_the_same_bytes_are_damage(tmp_path: Path) -> None:
-    """Two tensors cannot both have the bytes 0 to 160; one without elements may lie anywhere."""
-    entry = {"dtype": "BF16", "shape": [10, 8], "data_offsets": [0, 160]}
-    empty = {"dtype": "BF16", "shape": [0], "data_offsets": [80, 80]}
-    for tensors, is_damage in (({"a": entry, "b": entry}, True), ({"a": entry, "b": empty}, False)):
-        header = json.dumps(tensors).encode()
-        path = tmp_path / "model.safetensors"
-        path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(160))
-        if is_damage:
-            with pytest.raises(Invalid, match="a and b lie on the same bytes"):
-                read(path)
-        else:
-            assert read(path).keys() == {"a", "b"}
+BF16 = {"dtype": "BF16", "shape": [10, 8], "data_offsets": [0, 160]}
+
+
+@pytest.mark.parametrize(
+    ("tensors", "size", "said"),
+    [
+        ({"a": BF16, "b": BF16}, 160, "a and b lie on the same bytes"),
+        ({"a": BF16, "b": {**BF16, "shape": [0], "data_offsets": [80, 80]}}, 160, "lie on the same bytes"),
+        ({"a": {**BF16, "data_offsets": [2, 162]}}, 162, "2 bytes between the header and a belong to none"),
+        ({"a": BF16, "b": {**BF16, "data_offsets": [164, 324]}}, 324, "4 bytes between a and b belong to none"),
+        ({"a": BF16}, 161, "1 bytes behind the last tensor belong to none"),
+        ({"a": {**BF16, "dtype": "Q4_K"}}, 160, "has the type 'Q4_K', which the format does not have"),
+        ({"a": {**BF16, "shape": [10, 9]}}, 160, "has 160 bytes, which its type and shape do not make"),
+        ({"__metadata__": {"n": 1}, "a": BF16}, 160, "its header cannot be read"),
+    ],
+)
+def test_what_the_formats_own_library_refuses_is_damage(
+    tmp_path: Path, tensors: dict[str, object], size: int, said: str
+) -> None:
+    """Tensors lie one behind the other from the first byte to the last, of types the format has: all else is damage."""
+    with pytest.raises(Invalid, match=said):
+        read(_written(tmp_path, json.dumps(tensors).encode(), size))
+
+
+def test_a_name_given_twice_is_damage(tmp_path: Path) -> None:
+    """Of two entries with one name a parser keeps the last, so the file would not be what was looked at."""
+    one = json.dumps({"a": BF16}).encode()[1:-1]
+    with pytest.raises(Invalid, match="a is given twice"):
+        read(_written(tmp_path, b"{" + one + b"," + one + b"}", 160))
+
+
+def test_an_empty_tensor_lies_between_two_others(tmp_path: Path) -> None:
+    """A tensor without elements has no bytes, and its offsets are where the one before it ends."""
+    empty = {"dtype": "BF16", "shape": [0], "data_offsets": [160, 160]}
+    assert read(_written(tmp_path, json.dumps({"b": empty, "a": BF16}).encode(), 160)).keys() == {"a", "b"}
+
+
+def _written(folder: Path, header: bytes, size: int) -> Path:
+    path = folder / "model.safetensors"
+    path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(size))
+    return path
 
 
 def test_what_the_system_does_not_give_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,12 +142,16 @@ def test_another_width_shows_in_the_bytes_of_an_index(shared: Path) -> None:
     assert (found.check, found.basis) == (Check.OFF, "index")
 
 
-def test_an_index_with_towers_stays_unchecked(shared: Path) -> None:
-    """Names of the language model agree, but the bytes count towers of unknown size: not proven, exit code 3."""
+def test_an_index_with_towers_is_held_by_bytes(shared: Path) -> None:
+    """Names agree, and 16,794,189,824 bytes are 2 x (7,754,878,976 + 642,215,936): language model and towers."""
     config, headers = real(shared, "Qwen--Qwen2-Audio-7B-Instruct")
     found = verified("x", config, headers)
     assert found.comparison is not None
-    assert (found.check, found.comparison.differences, set(found.comparison.apart)) == (Check.UNCHECKED, (), {"towers"})
+    assert (found.check, found.basis, found.comparison.differences) == (Check.EXACT, "index", ())
+    assert {r.group: r.bytes for r in found.stored.rows} == {
+        "language_model": 2 * 7_754_878_976,
+        "towers": 2 * 642_215_936,
+    }
 
 
 def test_rows_fit_the_tables(tmp_path: Path) -> None:

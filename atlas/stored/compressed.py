@@ -1,0 +1,165 @@
+"""compressed-tensors, as llm-compressor and AutoRound write it: groups of targets with formats, and what is ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from atlas.stored import kept
+from atlas.stored.form import Form, Part, Unsaid, bits_of, ceil, group_of
+from atlas.stored.matching import exact_or_re, texts
+from atlas.stored.scheme import Context, Scheme, caches
+from atlas.stored.settings import Settings
+from atlas.stored.units import ROUTER, TABLE, Unit
+
+_LINEAR = "Linear"
+
+
+class _Group(NamedTuple):
+    named: Callable[[str], bool]
+    every: bool
+    form: str
+    weights: Mapping[str, Any]
+    static_inputs: bool
+    inputs: bool
+
+
+def scheme(s: Settings, c: Context) -> Scheme:
+    """The form of every module. Raises `Unsaid`."""
+    if _object(s.get("sparsity_config")).get("format") not in (None, "dense"):
+        raise Unsaid("sparse weights are stored by their pattern, which the settings do not give")
+    ignored = texts(s.get("ignore"), "ignore")
+    left, groups = exact_or_re(ignored), _groups(s)
+    towers_left = any(_is_of_tower(n) for n in ignored)
+    shape = "I64" if s.get("version") is not None else "I32"
+
+    def form(u: Unit) -> Form | None:
+        if u.kind == TABLE or left(u.module) or (u.kind == ROUTER and (u.own_class or c.fuses)):
+            return None
+        if u.own_class and towers_left:
+            return None
+        group = next((g for g in groups if g.named(u.module)), None) or next((g for g in groups if g.every), None)
+        return None if group is None else _form(u, group, c.dtype, shape)
+
+    targets = tuple(g.named for g in groups if not g.every)
+    added = caches(c, c.dtype, (1,)) if s.get("kv_cache_scheme") else ()
+    return Scheme(form, kept.bias_alone(c), added, targets, splits_experts=True, takes_subclasses=True)
+
+
+def _is_of_tower(name: str) -> bool:
+    return any(w in name for w in ("vision", "visual", "audio"))
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+
+
+def _groups(s: Settings) -> list[_Group]:
+    stated = _object(s.get("config_groups"))
+    if not stated:
+        raise Unsaid("config_groups is missing: nothing says what is quantized, and how")
+    return [_group(_object(g), s.get("format")) for g in stated.values()]
+
+
+def _group(g: Mapping[str, Any], general: Any) -> _Group:
+    form, weights = g.get("format") or general, _object(g.get("weights"))
+    if not isinstance(form, str) or not weights:
+        raise Unsaid("a group of config_groups has no format or no weights")
+    targets = texts(g.get("targets"), "targets")
+    named, inputs = exact_or_re([t for t in targets if t != _LINEAR]), _object(g.get("input_activations"))
+    return _Group(
+        named, _LINEAR in targets, form, weights, bool(inputs) and inputs.get("dynamic") is False, bool(inputs)
+    )
+
+
+def _form(u: Unit, g: _Group, dtype: str, shape: str) -> Form:
+    made = _FORMATS.get(g.form)
+    if made is None:
+        raise Unsaid(f"the format {g.form[:40]!r} of compressed-tensors is not described")
+    return made(u, g, dtype, shape)
+
+
+def _nvfp4(u: Unit, g: _Group, dtype: str, shape: str) -> Form:
+    """Two weights a byte, an F8 scale for 16 of them, a global F32 scale, and one for four-bit inputs."""
+    del dtype, shape
+    scales = Part("scale", "F8_E4M3", (u.out, u.into // 16))
+    total = (Part("scale", "F32", (1,)),) * (2 if g.inputs else 1)
+    return Form("nvfp4", 4, 16, "two to a byte along in", (Part("weight", "U8", (u.out, u.into // 2)), scales, *total))
+
+
+def _mxfp4(u: Unit, g: _Group, dtype: str, shape: str) -> Form:
+    del g, dtype, shape
+    parts = Part("weight", "U8", (u.out, u.into // 2)), Part("scale", "U8", (u.out, u.into // 32))
+    return Form("mxfp4", 4, 32, "two to a byte along in", parts)
+
+
+def _mxfp8(u: Unit, g: _Group, dtype: str, shape: str) -> Form:
+    del g, dtype, shape
+    return Form(
+        "mxfp8", 8, 32, "none", (Part("weight", "F8_E4M3", u.shape), Part("scale", "U8", (u.out, u.into // 32)))
+    )
+
+
+def _scales(u: Unit, w: Mapping[str, Any]) -> tuple[tuple[int, ...], int | None, str]:
+    """The shape of the scales, the group along the inputs, and the strategy's word. Raises `Unsaid`."""
+    strategy = w.get("strategy")
+    if strategy == "tensor":
+        return (1,), None, "tensor"
+    if strategy == "channel":
+        return (u.out, 1), None, "channel"
+    if strategy == "group":
+        group = group_of(w.get("group_size"), u.into)
+        return (u.out, ceil(u.into, group)), group, "group"
+    if strategy == "block":
+        rows, columns = _block(w.get("block_structure"))
+        return (ceil(u.out, rows), ceil(u.into, columns)), columns, "block"
+    raise Unsaid(f"the strategy {str(strategy)[:40]!r} of compressed-tensors is not described")
+
+
+def _block(stated: Any) -> tuple[int, int]:
+    match stated:
+        case [int() as rows, int() as columns] if rows > 0 and columns > 0:
+            return rows, columns
+        case _:
+            raise Unsaid("block_structure is no pair of sizes")
+
+
+def _plain(u: Unit, g: _Group, dtype: str, shape: str) -> Form:
+    """One byte a weight, whatever its bits: F8 for floats, I8 for whole numbers."""
+    del shape
+    scales, group, word = _scales(u, g.weights)
+    bits, is_float = bits_of(g.weights.get("num_bits")), g.weights.get("type") == "float"
+    parts = [Part("weight", "F8_E4M3" if is_float else "I8", u.shape), Part("scale", dtype, scales)]
+    if g.weights.get("symmetric") is False:
+        parts.append(Part("zero_point", "I8", scales))
+    if g.static_inputs:
+        parts.append(Part("scale", dtype, (1,)))
+    return Form(f"fp8_{word}" if is_float else f"int{bits}_{word}", bits, group, "none", tuple(parts))
+
+
+def _packed(u: Unit, g: _Group, dtype: str, shape: str) -> Form:
+    """Weights packed densely along the inputs into int32, the true shape beside them."""
+    w = g.weights
+    scales, group, word = _scales(u, w)
+    bits = bits_of(w.get("num_bits"))
+    parts = [
+        Part("weight", "I32", (u.out, ceil(u.into * bits, 32))),
+        Part("settings", shape, (2,)),
+        Part("scale", dtype, scales),
+    ]
+    if w.get("symmetric") is False:
+        parts.append(Part("zero_point", "I32", (ceil(u.out * bits, 32), scales[-1])))
+    if w.get("actorder") == "group":
+        parts.append(Part("order", "I32", (u.into,)))
+    return Form(f"packed_int{bits}_{word}", bits, group, "int32 along in", tuple(parts))
+
+
+_FORMATS: dict[str, Callable[[Unit, _Group, str, str], Form]] = {
+    "nvfp4-pack-quantized": _nvfp4,
+    "mxfp4-pack-quantized": _mxfp4,
+    "mxfp8-quantized": _mxfp8,
+    "pack-quantized": _packed,
+    "float-quantized": _plain,
+    "int-quantized": _plain,
+    "naive-quantized": _plain,
+}

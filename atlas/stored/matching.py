@@ -1,0 +1,95 @@
+"""Lists of modules in settings, as the tools match them: names, beginnings, shell patterns, regular expressions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from fnmatch import translate
+from functools import lru_cache
+
+from atlas.stored.form import Unsaid
+
+_ROOTS = (
+    "model.language_model.",
+    "language_model.model.",
+    "language_model.",
+    "model.",
+    "thinker.model.",
+    "model.text_model.",
+)
+_LONGEST = 500
+Taken = Callable[[str], bool]
+
+
+def spellings(name: str) -> tuple[str, ...]:
+    """What a language model's module may be called, depending on the wrapper and the version that wrote the list."""
+    bare = name.removeprefix("language_model.model.").removeprefix("model.language_model.").removeprefix("model.")
+    if bare == name or bare.startswith(("visual.", "vision")):
+        return (name, f"language_model.{name}", f"model.{name}")
+    return (name, *(root + bare for root in _ROOTS), bare)
+
+
+@lru_cache(maxsize=8192)
+def expression(text: str) -> re.Pattern[str]:
+    """A regular expression from a settings file. Raises `Unsaid` where it is none, or could run for ever."""
+    if len(text) > _LONGEST or re.search(r"\([^()]*[+*][^()]*\)[+*{]", text):
+        raise Unsaid("a pattern of the settings is not read: it nests repetitions or is too long")
+    try:
+        return re.compile(text)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise Unsaid(f"a pattern of the settings is no regular expression: {error}") from error
+
+
+@lru_cache(maxsize=8192)
+def _shell(text: str) -> re.Pattern[str]:
+    return re.compile(translate(text))
+
+
+def texts(listed: object, what: str) -> list[str]:
+    """A list of names from settings; nothing where there is none. Raises `Unsaid` where it is something else."""
+    if listed is None:
+        return []
+    if not isinstance(listed, list) or not all(isinstance(x, str) for x in listed):  # pyright: ignore[reportUnknownVariableType]
+        raise Unsaid(f"{what} is no list of names")
+    return [str(x) for x in listed]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+
+def exact_or_re(patterns: Iterable[str]) -> Taken:
+    """compressed-tensors: a name, or what stands behind `re:` found at the beginning of one."""
+    names = {p for p in patterns if not p.startswith("re:")}
+    found = [expression(p[3:]) for p in patterns if p.startswith("re:")]
+    return lambda name: any(s in names or any(e.match(s) for e in found) for s in spellings(name))
+
+
+def shell(patterns: Iterable[str]) -> Taken:
+    """ModelOpt: a name or a shell pattern; a module below a named one counts as named."""
+    plain = {p for p in patterns if "*" not in p and "?" not in p}
+    found = [_shell(p) for p in patterns if p not in plain]
+    return lambda name: any(_below(s, plain) or any(e.match(s) for e in found) for s in spellings(name))
+
+
+def _below(name: str, plain: set[str]) -> bool:
+    """Whether a name, or one that it stands below, is listed."""
+    while name:
+        if name in plain:
+            return True
+        name = name.rpartition(".")[0]
+    return False
+
+
+def ends(patterns: Iterable[str]) -> Taken:
+    """transformers: a name or its beginning, or what a name ends with; a star stands for anything between."""
+    listed = list(patterns)
+    plain = {p for p in listed if "*" not in p}
+    tails = tuple(p for p in plain if "." not in p)
+    stars = [_shell(p + tail) for p in listed if "*" in p for tail in ("", ".*")]
+    return lambda name: any(
+        _below(s, plain) or (bool(tails) and s.endswith(tails)) or any(e.match(s) for e in stars)
+        for s in spellings(name)
+    )
+
+
+def inside(patterns: Iterable[str]) -> Taken:
+    """AutoAWQ and bitsandbytes: what stands anywhere in a name."""
+    listed = list(patterns)
+    return lambda name: any(p in s for p in listed for s in spellings(name))

@@ -1,0 +1,152 @@
+"""What a checkpoint holds by rule: the structure's tensors, stored as the settings of its quantization say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from atlas.stored import bitsandbytes, compressed, fp8, integers, mlx, modelopt, others
+from atlas.stored.covered import covered, named
+from atlas.stored.form import Form, Part, Unsaid
+from atlas.stored.held import Held, plain_tied
+from atlas.stored.scheme import Reader, Scheme
+from atlas.stored.settings import Settings
+from atlas.stored.subject import Subject, context
+from atlas.stored.units import EXPERT, LINEAR, Unit, units
+
+METHODS: dict[str, Reader] = {
+    "fp8": fp8.scheme,
+    "compressed-tensors": compressed.scheme,
+    "modelopt": modelopt.scheme,
+    "modelopt-fp4": modelopt.scheme,
+    "gptq": integers.scheme,
+    "awq": integers.scheme,
+    "auto-round": integers.scheme,
+    "bitsandbytes": bitsandbytes.scheme,
+    "mlx": mlx.scheme,
+    "mxfp4": others.mxfp4,
+    "torchao": others.torchao,
+    "hqq": others.hqq,
+    "quanto": others.quanto,
+}
+"""The readers of settings by the method's name."""
+
+
+def variants(of: Subject, s: Settings) -> Iterator[tuple[Held, ...]]:
+    """What the files hold by rule, and the same with a tied head stored again. Raises `Unsaid`."""
+    plain = by_rule(of, s)
+    yield plain
+    again = plain_tied(of.model, context(of, s.method).dtype)
+    if again and s.method != "mlx":
+        yield plain + again
+
+
+def stores_tied_once(of: Subject, s: Settings) -> bool:
+    """Whether the tool stores a tied head once for certain: those that save through transformers, from version 5 on."""
+    return s.method in _ONCE or context(of, s.method).fuses
+
+
+_ONCE = ("mlx", "bitsandbytes", "hqq", "torchao")
+
+
+def by_rule(of: Subject, s: Settings) -> tuple[Held, ...]:
+    """Every tensor of the checkpoint, by groups of equal ones. Raises `Unsaid` where the settings say too little."""
+    reader = METHODS.get(s.method)
+    if reader is None:
+        raise Unsaid(f"the quantization {s.method!r} is not described")
+    c = context(of, s.method)
+    if of.towers is None:
+        raise Unsaid(f"the towers of {of.family.model_type} are not described, and their weights are in the files")
+    found = units(of.model, of.family, of.towers, drafts=drafts_stored(of, s), named=named(s))
+    covered(found, s)
+    made = _in_part(reader(s, c), s)
+    for target in made.targets:
+        if not any(target(u.module) for u in found if u.is_module):
+            raise Unsaid("a target of the settings takes no module of the structure")
+    return tuple(stored_as(made, found))
+
+
+def drafts_stored(of: Subject, s: Settings) -> bool:
+    """Whether the drafting layers are in the files.
+
+    A publisher's own fp8 keeps them; any other tool where its settings name them. Raises `Unsaid` where layers are
+    stored that the structure does not have.
+    """
+    named = _names_drafts(s, of.model.n_layers)
+    if not named and (s.method != "fp8" or fp8.of_transformers(s)):
+        return False
+    if of.drafts is None or (named and not of.drafts):
+        raise Unsaid("drafting layers are in the files, and what they hold is not described")
+    return bool(of.drafts)
+
+
+def _names_drafts(s: Settings, n: int) -> bool:
+    listed = [s.get(k) for k in ("ignore", "exclude_modules", "modules_to_not_convert", "quantized_layers")]
+    names = [str(x) for each in listed if isinstance(each, list | dict) for x in each]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return any(f"layers.{n}." in x or x.endswith((f"layers.{n}", f"layers.{n}*")) or "mtp" in x for x in names)
+
+
+def stored_as(made: Scheme, found: tuple[Unit, ...]) -> Iterator[Held]:
+    """Every unit in its form, or as it was."""
+    kept = (u for u in found if not (made.drops_buffers and u.where == "buffers"))
+    for whole in kept:
+        for u in _written(whole) if made.splits_experts else (whole,):
+            form = made.form(u) if u.is_module and (made.takes_subclasses or not _is_subclass(u)) else None
+            if form is None:
+                yield _plain(u, made)
+            else:
+                yield from _of_form(u, form, stacked=u.stacked or (made.stacks_experts and u.kind == EXPERT))
+    yield from (Held("scales", "cache", p.dtype, 1, p.elements) for p in made.added)
+
+
+def _is_subclass(u: Unit) -> bool:
+    return u.own_class and u.kind == LINEAR
+
+
+def _in_part(made: Scheme, s: Settings) -> Scheme:
+    """Settings that stand in the language model's own config say nothing of the towers beside it."""
+    if "." not in s.source:
+        return made
+
+    def form(u: Unit) -> Form | None:
+        return None if u.where == "towers" else made.form(u)
+
+    return made._replace(form=form)
+
+
+def _written(u: Unit) -> Iterator[Unit]:
+    """A stack of experts as the tools for linear layers write it: each expert and each matrix by itself."""
+    if not u.stacked:
+        yield u
+        return
+    stem, _, last = u.name.rpartition(".")
+    for n in range(u.fused):
+        name = (
+            f"{stem}.{{e}}.{last}.weight" if u.fused == 1 else f"{stem}.{{e}}.{('gate_proj', 'up_proj')[n % 2]}.weight"
+        )
+        yield u._replace(name=name, shape=(u.out // u.fused, *u.shape[1:]), stacked=False, fused=1)
+
+
+def _plain(u: Unit, made: Scheme) -> Held:
+    tensors = 1 if u.stacked or (made.stacks_experts and u.kind == EXPERT) else u.copies
+    return Held(u.where, "unquantized", made.dtype(u), tensors, u.copies * _elements(u))
+
+
+def _elements(u: Unit) -> int:
+    return Part("weight", "U8", u.shape).elements
+
+
+def _of_form(u: Unit, form: Form, *, stacked: bool) -> Iterator[Held]:
+    for p in form.parts:
+        each = 1 if p.once or stacked else u.copies
+        of_all = p.elements if p.once else u.copies * p.elements
+        where = u.where if p.what == "weight" else "scales"
+        yield Held(
+            where,
+            form.scheme,
+            p.dtype,
+            each * form.times,
+            of_all,
+            u.copies * u.out * u.into if p.what == "weight" else None,
+        )
+    if form.loose:
+        yield Held("texts", form.scheme, "U8", u.copies * form.loose, None)

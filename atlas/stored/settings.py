@@ -1,0 +1,85 @@
+"""Where a quantization's settings stand: in the config, inside its language model's, or in a file beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+Raw = Mapping[str, Any]
+
+IN_CONFIG = ("quantization_config", "compression_config", "quantization")
+FILES = ("hf_quant_config.json", "quantize_config.json", "quant_config.json")
+"""Files beside config.json that hold settings: ModelOpt's, AutoGPTQ's, AutoAWQ's."""
+INNER = ("text_config", "llm_config", "language_config", "thinker_config")
+_MOST = 40
+
+
+class Settings(NamedTuple):
+    """A quantization's settings: its method, its object, where it stands, and what stands in the file beside it."""
+
+    method: str
+    raw: Raw
+    source: str
+    beside: Raw = MappingProxyType({})
+
+    def get(self, key: str) -> Any:
+        """A setting: the config's word first, then the file's."""
+        value = self.raw.get(key)
+        return self.beside.get(key) if value is None else value
+
+
+def settings_of(config: Raw, files: Mapping[str, Raw] | None = None) -> Settings | None:
+    """The settings of a checkpoint; None where neither its config nor a file beside it has any."""
+    beside = _beside(files or {})
+    found = _stated(config)
+    if found is None:
+        return None if beside is None else Settings(_method(beside[1], beside[0]), beside[1], beside[0])
+    key, raw = found
+    return Settings(_method(raw, key), raw, key, {} if beside is None else beside[1])
+
+
+def _stated(config: Raw) -> tuple[str, Raw] | None:
+    """The config's own object with its key, the outermost first."""
+    for prefix, holder in (("", config), *((f"{k}.", config.get(k)) for k in INNER)):
+        for key in IN_CONFIG:
+            found = _object(_object(holder).get(key))
+            if found:
+                return prefix + key, found
+    return None
+
+
+def _object(value: Any) -> Raw:
+    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+
+
+def _beside(files: Mapping[str, Raw]) -> tuple[str, Raw] | None:
+    """The settings of the first file there is; ModelOpt keeps them one level down."""
+    for name in FILES:
+        held = _object(files.get(name))
+        found = _object(held.get("quantization")) or held
+        if found:
+            return name, found
+    return None
+
+
+def _method(raw: Raw, source: str) -> str:
+    """The method: the word of the object, or what only one tool writes."""
+    stated = raw.get("quant_method") or raw.get("method")
+    if isinstance(stated, str):
+        return stated.replace("_", "-")[:_MOST]
+    producer = _object(raw.get("producer")).get("name")
+    if producer == "modelopt" or source == FILES[0] or "quant_algo" in raw:
+        return "modelopt"
+    if source == FILES[1]:
+        return "gptq"
+    if source == FILES[2]:
+        return "awq"
+    return _unnamed(raw, source)
+
+
+def _unnamed(raw: Raw, source: str) -> str:
+    """MLX writes bits and group size under `quantization`, and again under `quantization_config`, without a name."""
+    if "bits" in raw and "group_size" in raw and source.rpartition(".")[2] != "compression_config":
+        return "mlx"
+    return "compressed-tensors" if "config_groups" in raw else "unnamed"
