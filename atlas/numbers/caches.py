@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.numbers.entries import CACHE_WIDTH
-from atlas.numbers.structure import Layer, Mixing, Model, Part, State
+from atlas.numbers.entries import CACHE_WIDTH, State
+from atlas.numbers.structure import Layer, Mixing, Model, Part
 from schemas.vocabulary import Mixer
 
 
@@ -65,6 +65,18 @@ def caches(model: Model) -> tuple[Cache, ...]:
                 owner = start + turn * len(run.layers) + slot
                 found += [c._replace(stack=run.stack, owner=owner) for c in layer_caches(each)]
     return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def counted_caches(model: Model) -> tuple[tuple[Cache, int], ...]:
+    """Every distinct cache with how many layers keep one like it; owners are not told apart."""
+    found: dict[Cache, int] = {}
+    for run in model.runs:
+        for each in run.layers if run.stack != "encoder" else ():
+            for c in layer_caches(each):
+                placed = c._replace(stack=run.stack)
+                found[placed] = found.get(placed, 0) + run.repeats
+    return tuple(found.items())
 
 
 @lru_cache(maxsize=16384)

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.numbers.caches import Cache, caches
+from atlas.numbers.caches import Cache, counted_caches
 from atlas.numbers.entries import CACHE_WIDTH
-from atlas.numbers.ranks import Split, Undescribed, cache_on_rank, heads_on_rank, stages
+from atlas.numbers.ranks import Split, Undescribed, cache_on_rank, heads_on_rank, model_on_rank
 from atlas.numbers.shape import infos
 from atlas.numbers.structure import Feeding, Mixing, Model
 from schemas.vocabulary import Component
@@ -39,7 +39,7 @@ def widths(model: Model) -> Widths:
     """The widths of a model's decoder (or encoder) that parallelism divides."""
     found = [infos(each) for run in model.stack() for each in run.layers]
     mixing = [m for ms, _ in found for m in ms if m.n_q_heads]
-    kept = caches(model)
+    kept = [c for c, _ in counted_caches(model)]
     return Widths(
         frozenset((m.n_q_heads or 0, m.v_head_dim or m.head_dim or 1) for m in mixing),
         frozenset(m.n_kv_heads for m in mixing if m.n_kv_heads),
@@ -78,7 +78,7 @@ def _verdict(model: Model, w: Widths, t: int) -> str:
     if uneven:
         return f"uneven: {'; '.join(uneven)}"
     try:
-        stages(model, Split(tp=t))
+        model_on_rank(model, Split(tp=t))
     except Undescribed as reason:
         return f"unknown: {reason}"
     return f"copied: {'; '.join(copied)}" if copied else "even"
@@ -118,7 +118,7 @@ def params_on_rank(model: Model, t: int) -> int | None:
     if any(_uneven(widths(model), t)):
         return None
     try:
-        return stages(model, Split(tp=t))[0].params
+        return model_on_rank(model, Split(tp=t))
     except Undescribed:
         return None
 
@@ -127,8 +127,9 @@ def growth_on_rank(model: Model, t: int) -> float | None:
     """Bytes that one more token adds on each of `t` ranks once every window is full, at 2 bytes an element."""
     if any(_uneven(widths(model), t)):
         return None
-    grows = [c for c in caches(model) if c.stack == "decoder" and c.kind in ("kv", "latent") and c.window is None]
-    return sum(cache_on_rank(c, Split(tp=t)) * (c.width or CACHE_WIDTH) / c.stride for c in grows)
+    grows = [(c, n) for c, n in counted_caches(model) if c.stack == "decoder" and c.kind in ("kv", "latent")]
+    each = (n * cache_on_rank(c, Split(tp=t)) * (c.width or CACHE_WIDTH) / c.stride for c, n in grows if not c.window)
+    return sum(each)
 
 
 def serving_columns(model: Model) -> dict[str, object]:
@@ -136,6 +137,6 @@ def serving_columns(model: Model) -> dict[str, object]:
     decodes = model.has_cache
     found: dict[str, object] = {"tp_degrees": verdicts(model), "tp_alignment": alignments(model)}
     found |= {f"params_rank_tp{t}": params_on_rank(model, t) for t in DEGREES}
-    drafted = [c for c in caches(model) if c.stack == "mtp" and c.kind in ("kv", "latent")]
-    found["draft_kv_bytes_per_token"] = sum(c.elements * CACHE_WIDTH for c in drafted) if drafted else None
+    drafted = [(c, n) for c, n in counted_caches(model) if c.stack == "mtp" and c.kind in ("kv", "latent")]
+    found["draft_kv_bytes_per_token"] = sum(n * c.elements * CACHE_WIDTH for c, n in drafted) if drafted else None
     return found | {f"kv_bytes_per_token_rank_tp{t}": growth_on_rank(model, t) if decodes else None for t in DEGREES}

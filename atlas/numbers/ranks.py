@@ -106,14 +106,11 @@ def _evenly(t: Tensor, p: Part, s: Split) -> float:
 
 def _mamba2(t: Tensor, p: Part, s: Split) -> float:
     """Rows of B and C go with the groups, which are repeated where the ranks do not divide them."""
+    if t.name.split(".")[1] not in ("in_proj", "conv1d"):
+        return t.elements if t.name.endswith("out_proj.bias") else t.elements / s.attention_tp
     conv = next(x for x in p.states if x.channels is not None)
-    rows = {"in_proj": 1, "conv1d": 1}
-    if t.name.split(".")[1] not in rows:
-        return 0 + t.elements / s.attention_tp if not t.name.endswith("out_proj.bias") else t.elements
-    per_row = t.elements / t.shape[0]
-    return (t.shape[0] - conv.grouped) * per_row / s.attention_tp + per_row * grouped_on_rank(
-        conv.groups or 1, conv.grouped, s.attention_tp
-    )
+    grouped = grouped_on_rank(conv.groups or 1, conv.grouped, s.attention_tp)
+    return t.elements / t.shape[0] * ((t.shape[0] - conv.grouped) / s.attention_tp + grouped)
 
 
 def grouped_on_rank(groups: int, grouped: int, tp: int) -> float:
@@ -172,6 +169,11 @@ def part_on_rank(p: Part, s: Split) -> float:
 def layer_on_rank(each: Layer, s: Split) -> float:
     """Stored weights of a layer on the fullest rank; raises `Undescribed`."""
     return sum(part_on_rank(p, s) for p in each.parts)
+
+
+def model_on_rank(model: Model, s: Split) -> int:
+    """Stored weights of the fullest rank where layers are not shared among stages; raises `Undescribed`."""
+    return ceil(sum(n * layer_on_rank(each, s) for each, n in model.counted().items()))
 
 
 class Stage(NamedTuple):

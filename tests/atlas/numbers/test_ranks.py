@@ -8,7 +8,7 @@ import pytest
 
 import atlas
 from atlas.numbers.caches import caches
-from atlas.numbers.ranks import Split, cache_on_rank, stage_bounds, stages
+from atlas.numbers.ranks import Split, cache_on_rank, grouped_on_rank, stage_bounds, stages
 from atlas.numbers.structure import Model
 
 LLAMA_8B: dict[str, Any] = {
@@ -89,3 +89,9 @@ def test_growth_on_a_rank_is_a_column() -> None:
     """131,072 bytes a token over 8 ranks, and no less over 16."""
     found = atlas.inspect(LLAMA_8B)
     assert (found.kv_bytes_per_token_rank_tp8, found.kv_bytes_per_token_rank_tp16) == (16_384, 16_384)
+
+
+@pytest.mark.parametrize(("groups", "tp", "expected"), [(1, 1, 256), (1, 4, 256), (8, 4, 512), (8, 16, 256)])
+def test_groups_of_b_and_c_are_repeated(groups: int, tp: int, expected: int) -> None:
+    """2 x 128 channels a group: one group is whole on each of four ranks, eight are two each, or one on sixteen."""
+    assert grouped_on_rank(groups, groups * 256, tp) == expected
