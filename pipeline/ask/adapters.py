@@ -56,9 +56,7 @@ def of_folder(folder: Path) -> Found:
 
 
 def _adapter(data: dict[str, Any], listing: dict[str, headers.Stored] | None) -> Adapter:
-    base, rank, alpha, targets = (
-        data.get(k) for k in ("base_model_name_or_path", "r", "lora_alpha", "target_modules")
-    )
+    base, rank, alpha, targets = (data.get(k) for k in ("base_model_name_or_path", "r", "lora_alpha", "target_modules"))
     named = [targets] if isinstance(targets, str) else targets if isinstance(targets, list) else []
     known = list(listing.values()) if listing is not None else []
     elements = [e.elements for e in known]

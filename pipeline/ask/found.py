@@ -57,6 +57,12 @@ class Found(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     made: Derived | None = None
     note: str | None = None
 
+    @property
+    def title(self) -> str:
+        """The name beside others: every checkpoint's file is called config.json, and its folder tells them apart."""
+        path = None if self.path is None else Path(self.path)
+        return self.name if path is None or path.name != "config.json" else path.absolute().parent.name or self.name
+
     @cached_property
     def derived(self) -> Derived:
         """The model as it is, with what lies beside its config."""

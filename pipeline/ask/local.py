@@ -31,18 +31,25 @@ def one(path: Path) -> Found:
         if is_several(path):
             raise Usage(f"{path} is a folder without config.json: name one config or checkpoint folder")
         return _checkpoint(path) if disk.is_checkpoint(path) else adapters.of_folder(path)
-    with path.open("rb") as file:
-        start = file.read(4)
-    if start == b"GGUF" or path.suffix == ".gguf":
+    if path.suffix == ".gguf" or _begins(path) == b"GGUF":
         return weightfiles.of_gguf(path)
     if path.suffix == ".safetensors":
         return _safetensors(path)
     if path.name == adapters.CONFIG:
         return adapters.of_folder(path.absolute().parent)
     [(name, raw)] = disk.configs(path)
-    # Every checkpoint's file is called config.json: its folder tells them apart.
-    name = disk.shown(path.absolute().parent) if path.name == "config.json" else name
     return Found(name=name, source=str(path), raw=raw, path=str(path))
+
+
+def _begins(path: Path) -> bytes:
+    """The first bytes of a file; of a pipe none, which can be read but once."""
+    try:
+        if not path.is_file():
+            return b""
+        with path.open("rb") as file:
+            return file.read(4)
+    except OSError:  # what reads the config says so
+        return b""
 
 
 def _checkpoint(folder: Path) -> Found:

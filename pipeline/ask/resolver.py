@@ -50,6 +50,32 @@ def resolve(wanted: str, asking: Asking) -> Found:
     return _of_repository(named, asking)
 
 
+def checkpoint(wanted: str, asking: Asking) -> Path | Named:
+    """The weights that a word means: a path here or in huggingface_hub's cache, else a repository to ask the Hub for.
+
+    Raises `NotFound`, `Usage`, or `Upstream` where the Hub would have to be asked and may not be.
+    """
+    path = _existing(wanted) if wanted else None
+    if path is not None:
+        return path
+    if wanted.startswith((".", "/", "~")):
+        raise NotFound(
+            f"{terminal(wanted)} does not exist: give a checkpoint folder, a .safetensors file, or owner/name"
+        )
+    named = repository(wanted) or Named(names.resolve(wanted, _known(asking)), None)
+    from pipeline.hub import single
+    from pipeline.sources import headers
+
+    one = single.cached(*named)
+    if one is not None and one.folder is not None and headers.are_whole(one.folder):
+        return one.folder
+    if is_offline(asking):
+        raise Upstream(
+            f"the weights of {named.repo_id} are not in huggingface_hub's cache, and offline no Hub is asked"
+        )
+    return named
+
+
 def several(wanted: str, asking: Asking) -> tuple[list[Found], bool]:
     """The models that a word means, and whether it is a folder of configs. Raises what `resolve` raises."""
     path = _existing(wanted) if wanted != "-" else None
@@ -67,7 +93,7 @@ def repository(wanted: str) -> Named | None:
         if len(parts) < 2:
             return None
         if len(parts) > 3 and parts[2] in ("tree", "blob", "resolve", "commit"):
-            revision = parts[3]
+            revision = parts[3] if parts[3] != "main" else None  # as it is now, which is what a bare name asks for
         word, _, after = "/".join(parts[:2]).partition("@")
         revision = after or revision
     else:

@@ -69,10 +69,11 @@ def _numbers(d: Derived) -> dict[str, Any]:
 
 
 def _is_unread(key: str, after: Derived) -> bool:
-    """Whether nobody asked for the key, or for the object that it stands in."""
+    """Whether nobody asked for the key, or for the object that it stands in; constants are asked for late."""
     if key in after.unread:
         return True
-    return after.config is not None and not after.config.read & set(key.split("."))
+    stated = {word for e in after.constants for word in e.source.replace(".", " ").split()}
+    return after.config is not None and not (after.config.read | stated) & set(key.split("."))
 
 
 def _unread(key: str, after: Derived) -> str:
