@@ -13,10 +13,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Literal
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
+from pipeline.ask.handed import handed_in
 from pipeline.errors import AtlasError, QueryRefused
 
 Format = Literal["table", "json", "csv", "md"]
@@ -32,15 +35,48 @@ _START = (
 )
 
 
+class Given(NamedTuple):
+    """What a reader gives beside the query: values of `$name`, and files that become tables."""
+
+    parameters: Mapping[str, Any] = MappingProxyType({})
+    tables: Mapping[str, Path] = MappingProxyType({})
+
+
 def run(
-    database: Path, sql: str, write: Callable[[bytes], object], *, form: Format = "table", timeout: float = 30.0
+    database: Path,
+    sql: str,
+    write: Callable[[bytes], object],
+    *,
+    form: Format = "table",
+    timeout: float = 30.0,
+    given: Given | None = None,
 ) -> str:
     """Run `sql` and pass what it prints (UTF-8) to `write` as it comes; return a note for people.
 
+    Files of `given` are read here and not by the child, which sees them as tables.
+
     Raises:
         QueryRefused: it is not one SELECT or EXPLAIN, DuckDB does not accept it, or it took too much time or memory.
+        Usage, NotFound: a file of `given` cannot become a table.
     """
+    given = given or Given()
+    with ExitStack() as stack:
+        handed = handed_in(given.tables, database, stack) if given.tables else None
+        return _run(database, sql, write, form, timeout, dict(given.parameters), handed)
+
+
+def _run(
+    database: Path,
+    sql: str,
+    write: Callable[[bytes], object],
+    form: Format,
+    timeout: float,
+    parameters: dict[str, Any],
+    handed: dict[str, Any] | None,
+) -> str:
     order = {
+        "parameters": parameters,
+        "handed": handed,
         "database": str(database.resolve()),
         "sql": sql,
         "form": form,

@@ -71,7 +71,7 @@ def checkpoint(wanted: str, asking: Asking) -> Path | Named:
         return one.folder
     if is_offline(asking):
         raise Upstream(
-            f"the weights of {named.repo_id} are not in huggingface_hub's cache, and offline no Hub is asked"
+            f"the weights of {named.repo_id} are not in huggingface_hub's cache, and offline the Hub is not asked"
         )
     return named
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pipeline.ask.examples import EXAMPLES
 from pipeline.errors import Invalid
 from pipeline.guide import bind, page, prose
 from pipeline.guide.bind import Row, Single, Trace
@@ -45,6 +46,7 @@ class Filling:
             "where": lambda rows, column, value: [r for r in rows if r[column] == value],
             "shown": lambda rows, column, form: [prose_cell(r[column], form, self.links) for r in rows],
             "modules": self.book.modules,
+            "examples": EXAMPLES,
             "sheets": [{"repo": r, "slug": f"{MODELS}/{s}"} for r, s in self.links.sheets.items()],
             "pages": self.links.pages,
             "glossary": [g for g in self.book.glossary() if g["slug"] in self.links.pages],
