@@ -18,12 +18,17 @@ from pipeline.sources.disk import Content
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
-    """Where names are looked up: the home and its snapshot, the Hub, and whether the network may be used."""
+    """Where names are looked up: the home and its snapshot, the Hub, and whether the network may be used.
+
+    `file` is a snapshot's own file, whatever the home holds, and `label` what it is called.
+    """
 
     home: Path = Path()
     snapshot: str | None = None
     endpoint: str | None = None
     offline: bool = False
+    file: str | None = None
+    label: str = ""
 
 
 class Adapter(msgspec.Struct, frozen=True, kw_only=True):

@@ -197,6 +197,8 @@ def _snapshot(asking: Asking) -> tuple[str, Path] | None:
     """The id and file of the snapshot; None where the home has none and none was asked for."""
     from pipeline.store import shelf
 
+    if asking.file is not None:
+        return asking.label, Path(asking.file)
     if asking.snapshot is None and not shelf.folder(asking.home).joinpath("index.json").exists():
         return None
     entry, path = shelf.locate(asking.home, asking.snapshot)

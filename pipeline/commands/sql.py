@@ -35,8 +35,8 @@ def run(
     """Ask a snapshot one question in SQL, read-only.
 
     Tables: models, configs, designs, layers, parameters, states, stored, constants, refusals, features, reported,
-    checks, disagreements, measurements, snapshot. Views: fingerprints, evidence, layers_expanded, unread_keys. Macro: kv_bytes(model, context,
-    bytes_per_element).
+    checks, disagreements, measurements, snapshot. Views: fingerprints, evidence, layers_expanded, unread_keys. Macro:
+    kv_bytes(model, context, bytes_per_element).
 
     A file of yours joins them with --with; DuckDB itself opens a snapshot's file too.
     """

@@ -3,4 +3,4 @@
 Only this room opens a connection, and only it sees the token.
 """
 
-__all__ = ["crawl", "listing", "login", "reach", "records", "remote", "single"]
+__all__ = ["crawl", "download", "listing", "login", "reach", "records", "remote", "single"]
