@@ -20,7 +20,7 @@ FLOORS = [
     {"refresh"},
     {"sheets"},
     {"export", "serve"},
-    {"scheduled", "session"},
+    {"scheduled", "session", "agents"},
     {"commands"},
 ]
 """The rooms of the pipeline from the ground up: a room imports from lower floors only."""

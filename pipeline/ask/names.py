@@ -49,6 +49,13 @@ def _rules(wanted: str) -> Sequence[Callable[[Sequence[str]], list[str]]]:
     )
 
 
+def matching(text: str, repo_ids: Sequence[str]) -> list[str]:
+    """Every name that holds all words of a text, those with the fewest others first."""
+    words = set(_words(text))
+    found = [(len(have), r) for r in repo_ids if words and words <= set(have := _words(r))]
+    return [r for _, r in sorted(found)]
+
+
 def _passing(repo_ids: Sequence[str], rule: Callable[[Sequence[str]], list[str]]) -> list[str]:
     return rule(repo_ids)
 

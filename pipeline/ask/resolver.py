@@ -62,7 +62,7 @@ def checkpoint(wanted: str, asking: Asking) -> Path | Named:
         raise NotFound(
             f"{terminal(wanted)} does not exist: give a checkpoint folder, a .safetensors file, or owner/name"
         )
-    named = repository(wanted) or Named(names.resolve(wanted, _known(asking)), None)
+    named = repository(wanted) or Named(names.resolve(wanted, known_names(asking)), None)
     from pipeline.hub import single
     from pipeline.sources import headers
 
@@ -111,12 +111,12 @@ def _existing(wanted: str) -> Path | None:
 
 
 def _of_atlas(wanted: str, asking: Asking) -> Found:
-    known = _known(asking)
+    known = known_names(asking)
     return _row(names.resolve(wanted, known), asking)
 
 
 def _of_repository(named: Named, asking: Asking) -> Found:
-    known = _known(asking)
+    known = known_names(asking)
     exact = next((n for n in (named.repo_id, *_same(named.repo_id, known)) if n in known), None)
     if exact is not None:
         found = _row(exact, asking)
@@ -180,7 +180,13 @@ def _from_hub(named: Named, asking: Asking, known: Sequence[str]) -> object:
         return kept
 
 
-def _known(asking: Asking) -> list[str]:
+def snapshot_id(asking: Asking) -> str | None:
+    """The snapshot that answers; None where the embedded catalogue does."""
+    found = _snapshot(asking)
+    return None if found is None else found[0]
+
+
+def known_names(asking: Asking) -> list[str]:
     """Every name of the atlas: of the snapshot, or of the embedded catalogue where there is none."""
     path = _snapshot(asking)
     if path is None:
