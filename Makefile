@@ -25,13 +25,18 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help atlas test check bench soak oracle peers class-defaults config-mutants mutants vocabulary clean
+.PHONY: help atlas test check bench soak digests oracle news peers class-defaults config-mutants mutants vocabulary clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 atlas: $(VENV)/installed ## set up, then build the snapshot and the guide from the catalogue (no network once set up)
 	$(BIN)/atlas refresh --source catalogue
+
+digests: $(VENV)/installed ## write the digests of the catalogue's snapshot, to be committed with the guide
+	rm -rf $(VENV)/digests
+	$(BIN)/atlas refresh --source catalogue --home $(VENV)/digests >$(VENV)/digests.log
+	$(BIN)/python -c "from pathlib import Path; from pipeline.store import cite; cite.record(Path('$(VENV)/digests'))"
 
 test: $(VENV)/installed-dev ## run the tests
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
@@ -41,7 +46,8 @@ check: $(VENV)/installed-dev ## lint, format, types, and the committed guide aga
 	$(BIN)/ruff format --check
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	rm -rf $(VENV)/guide
-	$(BIN)/atlas refresh --source catalogue --home $(VENV)/guide >$(VENV)/guide.log
+	$(BIN)/atlas refresh --source catalogue --home $(VENV)/guide >$(VENV)/guide.log 2>&1
+	! grep 'differs from the published' $(VENV)/guide.log
 	$(BIN)/atlas guide check --home $(VENV)/guide
 	diff -r $(VENV)/guide/reports/guide reports/guide
 
@@ -53,6 +59,9 @@ soak: $(VENV)/installed-dev ## run the long tests (minutes)
 
 oracle: $(VENV)/installed-dev ## compare every family with the reference figures beside this checkout
 	$(BIN)/python tests/tables/oracle_table.py
+
+news: $(VENV)/installed-dev ## compare with the gallery and the public catalogue
+	$(BIN)/python tests/tables/news_table.py
 
 config-mutants: $(VENV)/installed-dev ## change one key of a published config, N times, and ask the library: REFERENCE=its Python, N=10000
 	$(REFERENCE) tests/tables/library_mutants.py $(CONFIGS) $(N) >$(VENV)/mutants.jsonl

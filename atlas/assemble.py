@@ -7,15 +7,19 @@ from typing import NamedTuple
 
 from atlas.families.rules import Spec
 from atlas.layouts import words
+from atlas.layouts.loops import passes
 from atlas.layouts.words import Word, kind_of
 from atlas.numbers.structure import Layer, Part, Run, layer, runs_of
 from atlas.parts.norms import norm
+from atlas.parts.reused import again
 from atlas.readers import FFNS, MIXERS, Reader
 from atlas.readers.norms import NORMS, Names
 from atlas.readers.view import seen_by
 from atlas.reading.config import Config
 
 Parts = tuple[Part, ...]
+Pairs = tuple[tuple[Word, Word], ...]
+Layers = Mapping[tuple[Word, Word], Layer]
 
 
 class Stack(NamedTuple):
@@ -34,8 +38,23 @@ def assembled(c: Config) -> Stack:
     mixing = {w: _mixing(c, w, norms) for w in dict.fromkeys(w for w, _ in pairs)}
     feeding = {w: _feeding(c, w, norms) for w in dict.fromkeys(w for _, w in pairs)}
     layers = {(m, f): layer(mixing[m] + feeding[f]) for m, f in dict.fromkeys(pairs)}
-    runs = tuple(Run(n, tuple(layers[w] for w in pairs[start : start + unit])) for n, start, unit in runs_of(pairs))
-    return Stack(runs, mixing, feeding, norms)
+    return Stack(_runs(pairs, layers) + _later_passes(c, pairs, layers), mixing, feeding, norms)
+
+
+def _runs(pairs: Pairs, layers: Layers) -> tuple[Run, ...]:
+    return tuple(Run(n, tuple(layers[w] for w in pairs[start : start + unit])) for n, start, unit in runs_of(pairs))
+
+
+def _later_passes(c: Config, pairs: Pairs, layers: Layers) -> tuple[Run, ...]:
+    """The runs of every pass after the first, where the family runs its whole stack several times.
+
+    Weights stand in the first pass; every pass keeps a cache of its own.
+    """
+    n = passes(c, len(pairs)) if "passes" in c.rules.keys else 1
+    if n == 1:
+        return ()
+    anew = {w: layer(tuple(again(p) for p in layers[w].parts)) for w in dict.fromkeys(pairs)}
+    return _runs(pairs * (n - 1), anew)
 
 
 def one_layer(c: Config, stack: Stack, mixer: Word, ffn: Word) -> Layer:

@@ -27,6 +27,9 @@ from atlas.stored.settings import IN_CONFIG, settings_of
 from atlas.stored.subject import Subject
 from schemas.vocabulary import Check, Component, Origin, Verdict
 
+DTYPE_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
+"""Bytes of one weight of a stated type; no proof of how weights are stored."""
+
 
 def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | None) -> Derived:
     """The finished row with its evidence; raises `Refused` where a total is beyond what can be stored."""

@@ -12,7 +12,7 @@ from atlas.families import overlays
 from atlas.families.loader import BESIDE, family, known, owners, with_defaults
 from atlas.families.rules import Family
 from atlas.parse import Raw
-from atlas.reading import classes, correct, per_layer, types
+from atlas.reading import classes, correct, per_layer, switches, types
 from atlas.reading.answers import DERIVED
 from atlas.reading.classes import model_type_of
 from atlas.reading.config import Config
@@ -46,10 +46,14 @@ def reader(data: Raw) -> Config:
 def chosen(data: Raw) -> tuple[Family, str | None]:
     """The rules for a config, and how they were found where model_type has none; raises `Refused`."""
     stated = _model_type(data)
-    if stated is not None and known(stated):
-        return family(stated), None
     cls = classes.named(data)
-    found = owners(cls) if cls is not None and not classes.remote(data) else ()
+    if stated is not None and known(stated):
+        other = family(stated).siblings.get(cls or "")
+        if other is None:
+            return family(stated), None
+        return family(other), f"the class {shown(cls)} is another design under the same model_type"
+    own_code = stated is not None and bool(classes.remote(data))  # a model_type of its own, and code of its own
+    found = owners(cls) if cls is not None and not own_code else ()
     if len(found) == 1:
         how = "no model_type is stated" if stated is None else f"model_type {shown(stated)} has no rules"
         return family(found[0]), f"{how}: the class {shown(cls)} belongs to {found[0]} alone"
@@ -134,10 +138,10 @@ def _inner_rules(inner: Raw, rules: Family) -> Family:
     stated = inner.get("model_type")
     if rules.text.only and stated is not None and stated not in rules.text.only:
         raise not_derivable(f"{rules.model_type} over {shown(stated)}: what joins the two is not described")
-    if stated is None or stated in rules.text.unnamed or stated in (rules.model_type + "_text", rules.model_type):
-        return family(
-            stated if stated is not None and known(str(stated)) and str(stated).endswith("_text") else rules.text.family
-        )
+    if stated is None or stated in rules.text.unnamed:
+        return family(rules.text.family)
+    if stated in (rules.model_type + "_text", rules.model_type):
+        return family(stated if known(str(stated)) and str(stated).endswith("_text") else rules.text.family)
     return family(model_type_of(inner))
 
 
@@ -170,3 +174,4 @@ def proven(c: Config, data: Raw) -> None:
     if data.get("pruned_heads"):
         raise contradiction("pruned_heads is not empty: the stored projections are narrower than the heads stated")
     per_layer.checked(c)
+    switches.settled(c)

@@ -35,6 +35,7 @@ HELP_ORDER = (
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line (by default this process's own) and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv) or ["--help"]
+    _open_standard_files()
     _allow_any_text()
     try:
         # Without standalone mode the code of an early exit comes back as a value; a finished command gives None.
@@ -78,6 +79,10 @@ def report(error: BaseException, *, debug: bool) -> int:
         case AtlasError():
             _say(str(error))
             return error.exit_code
+        case OSError(filename=None, strerror=str(why)):
+            _say(f"stdout cannot be written: {why}")
+            _close_quietly()
+            return 1
         case _ if _is_of_a_row(error):
             _say(str(error))
             return 3
@@ -171,6 +176,18 @@ def _allow_any_text() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _open_standard_files() -> None:
+    """A closed standard file would be the next one opened, and data would go where a database is."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open("/dev/full" if number == 1 and os.path.exists("/dev/full") else os.devnull, os.O_RDWR)  # noqa: PTH110
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "w", encoding="utf-8", closefd=False))
 
 
 def _close_quietly() -> None:

@@ -148,7 +148,7 @@ def telling(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        said = f"cannot write {path}: {error.strerror}; nothing was changed, run again when that is mended"
+        said = f"cannot write {path}: {error.strerror}; run again when that is mended"
         raise AtlasError(said) from error
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from schemas import parallel
 from schemas.fields import OF_CONFIGS, SUMMED
 from schemas.registry import CONTENT, TABLES
 from schemas.vocabulary import APART, Component, Origin, Outcome, Role, StateKind
@@ -67,6 +68,7 @@ def rules() -> list[Rule]:
         *_identity(),
         *_parameters(),
         *_states(),
+        *_parallel(),
         *_shape(),
         *_manifest(),
     ]
@@ -107,6 +109,8 @@ _REFERENCES = (
     ("reported", "repo_id", "models"),
     ("checks", "repo_id", "models"),
     ("disagreements", "repo_id", "models"),
+    ("runs", "repo_id", "models"),
+    ("models", "repo_id", "runs"),
 )
 
 
@@ -165,6 +169,11 @@ def _identity() -> Iterator[Rule]:
         "models",
         "a repository that ended well has a config",
         f"SELECT repo_id FROM models WHERE outcome IN {_WITH_CONFIG} AND config_id IS NULL",
+    )
+    yield Rule(
+        "models",
+        "unchanged is what happened on a day, and stands in runs",
+        f"SELECT repo_id FROM models WHERE outcome = '{Outcome.UNCHANGED}'",
     )
     yield Rule(
         "models",
@@ -317,6 +326,10 @@ def _states() -> Iterator[Rule]:
         "a state of a fixed size is constant, and only that",
         "SELECT design_id || ' ' || part FROM states WHERE (stride = 0) <> (kind = 'constant')",
     )
+
+
+def _parallel() -> Iterator[Rule]:
+    yield from (_design_rule(says, wrong) for says, wrong in parallel.broken())
 
 
 def _shape() -> Iterator[Rule]:

@@ -23,8 +23,11 @@ from schemas.vocabulary import (
     Verdict,
 )
 
-Kind = Literal["text", "int", "real", "flag", "date", "time", "blob", "texts", "ints", "counts", "words", "evidence"]
-"""`texts`, `ints`: lists; `counts` maps text to int, `words` text to text; `evidence`: see registry.EVIDENCE."""
+Kind = Literal[
+    "text", "int", "real", "flag", "date", "time", "blob", "texts", "ints", "counts", "words", "evidence", "states"
+]  # fmt: skip
+"""`texts`, `ints`: lists; `counts` maps text to int, `words` text to text; `evidence`: see registry.EVIDENCE, `states`:
+views.KEPT."""
 
 Home = Literal["models", "configs", "designs", "refusals", "checks"]
 
@@ -362,7 +365,8 @@ SERVING: tuple[Field, ...] = (
         Field(
             f"experts_touched_b{b}",
             "real",
-            f"Experts of a layer that {b} tokens touch in the mean under even routing: n (1 - (1 - k/n)^{b}).",
+            f"Experts of a layer that {b} tokens touch in the mean under even routing: n (1 - (1 - k/n)^{b}); where a"
+            " router has empty choices, n in the power counts them too.",
             "experts",
             least=0,
         )

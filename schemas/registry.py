@@ -65,7 +65,12 @@ MODELS = Table(
     ("repo_id",),
     (
         _REPO,
-        word("outcome", "How the repository ended in the refresh.", Outcome, nullable=False),
+        word(
+            "outcome",
+            "How the repository stands; what is unchanged since an earlier refresh is ok (runs tells them apart).",
+            Outcome,
+            nullable=False,
+        ),
         _BY_NAME["revision"],
         word("detail", "What explains the outcome, where something does."),
         word("author", "Owner of the repository, as listed."),
@@ -362,6 +367,19 @@ MEASUREMENTS = Table(
     ),
 )
 
+RUNS = Table(
+    "runs",
+    "One row per repository: what happened to it in the refresh that published the snapshot. Outside all digests.",
+    ("repo_id",),
+    (
+        _REPO,
+        word("outcome", "How the repository ended in that refresh.", Outcome, nullable=False),
+        word("detail", "What explains the outcome, where something does."),
+        Field("day", "date", "Day of that refresh.", nullable=False),
+    ),
+    least_rows=1,
+)
+
 SNAPSHOT = Table(
     "snapshot",
     "The manifest: one row per table, and the row `snapshot` for the whole. Written last: it completes the file.",
@@ -386,7 +404,10 @@ CONTENT: tuple[Table, ...] = (
 )  # fmt: skip
 """What a snapshot says; two snapshots with equal digests of these are equal."""
 
-TABLES: dict[str, Table] = {t.name: t for t in (*CONTENT, SNAPSHOT)}
+RECORDS: tuple[Table, ...] = (RUNS,)
+"""What a snapshot tells of its own making: in the file and checked, in no digest."""
+
+TABLES: dict[str, Table] = {t.name: t for t in (*CONTENT, *RECORDS, SNAPSHOT)}
 
 EVIDENCE: tuple[Field, ...] = (
     word("field", "Column the value belongs to.", nullable=False),

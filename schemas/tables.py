@@ -19,6 +19,7 @@ from schemas.fields import Field, Kind
 from schemas.registry import TABLES, Table
 
 _ENTRY = ("field", "value", "origin", "source")
+_STATE = ("repeats", "elements", "width_bytes", "kind", "stride", "bound")
 _COUNTS = pl.List(pl.Struct({"key": pl.String(), "value": pl.Int64()}))
 _WORDS = pl.List(pl.Struct({"key": pl.String(), "value": pl.String()}))
 
@@ -35,6 +36,7 @@ POLARS: dict[Kind, pl.DataType] = {
     "counts": _COUNTS,
     "words": _WORDS,
     "evidence": pl.List(pl.Struct({name: pl.String() for name in _ENTRY})),
+    "states": pl.List(pl.Struct({name: pl.Int64() for name in _STATE} | {"kind": pl.String()})),
 }
 """Type of a column in a frame; a map is a list of (key, value) there."""
 
@@ -51,6 +53,9 @@ DUCKDB: dict[Kind, str] = {
     "counts": "MAP(VARCHAR, BIGINT)",
     "words": "MAP(VARCHAR, VARCHAR)",
     "evidence": "STRUCT(field VARCHAR, value VARCHAR, origin VARCHAR, source VARCHAR)[]",
+    "states": (
+        "STRUCT(repeats BIGINT, elements BIGINT, width_bytes BIGINT, kind VARCHAR, stride BIGINT, bound BIGINT)[]"
+    ),
 }
 """Type of a column in the file."""
 

@@ -29,8 +29,10 @@ hypothesis.settings.register_profile("atlas", deadline=None)
 hypothesis.settings.load_profile("atlas")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests first: begun last, one of them would keep a worker busy long after the others are done."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With several workers, files with slow tests first: begun last, one would keep a worker busy after the others."""
+    if not hasattr(config, "workerinput"):
+        return
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 

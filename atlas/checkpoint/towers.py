@@ -14,7 +14,15 @@ def stored(tower: Tower) -> Iterator[Tensor]:
     for run in tower.runs:
         for index in range(run.repeats):
             for t in (t for each in run.layers for p in each.parts for t in p.tensors if t.stored):
-                yield t._replace(name=t.name.replace("{i}", str(index)))
+                yield from _copies(t._replace(name=t.name.replace("{i}", str(index))))
+
+
+def _copies(t: Tensor) -> Iterator[Tensor]:
+    """The tensor, or each of its copies where the name counts them."""
+    if "{e}" not in t.name:
+        yield t
+        return
+    yield from (t._replace(name=t.name.replace("{e}", str(e)), stored=1) for e in range(t.stored))
 
 
 def placed(tower: Tower, names: Collection[str]) -> str:

@@ -102,7 +102,8 @@ def made(model_type: str, written: Mapping[str, Any]) -> Family:
     for key in ("mixer_norms", "ffn_norms", "references", "expect"):
         if key in row:
             row[key] = tuple(row[key])
-    row["keys"] = {k: tuple(_listed(v)) for k, v in row.get("keys", {}).items()}
+    row["only"] = {k: tuple(v) for k, v in row.get("only", {}).items()}
+    row["keys"] = {k: (k,) for k in row["only"]} | {k: tuple(_listed(v)) for k, v in row.get("keys", {}).items()}
     row |= {k: frozenset(row.get(k, ())) for k in ("class_names", "reads", "inside")}
     row["visible"] = ALWAYS.union(row["reads"], row.get("defaults", {}))
     row["named"] = row["visible"].union(k.partition(".")[0] for keys in row["keys"].values() for k in keys)
@@ -144,10 +145,16 @@ def with_defaults(rules: Family, table: Mapping[str, Any]) -> Family:
 
 @cache
 def owners(cls: str) -> tuple[str, ...]:
-    """The families whose own list has this class, wrappers among them; a row that only follows another has none."""
+    """The families that a class may belong to: those that list it, or the one of them that it is named after."""
     texts = {f.name[:-5]: f.read_text("utf-8") for f in files(ROWS).iterdir() if f.name.endswith(".toml")}
     holding = (m for m, text in texts.items() if known(m) and f'"{cls}"' in text)
-    return tuple(sorted(m for m in holding if cls in family(m).class_names))
+    found = tuple(sorted(m for m in holding if cls in family(m).class_names))
+    after = tuple(m for m in found if _plain(cls).startswith(_plain(m)))
+    return after if len(after) == 1 else found
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
 
 
 def _unstated(model_type: str, row: dict[str, Any]) -> dict[str, Evidence]:

@@ -34,18 +34,15 @@ def _by_family() -> Mapping[str, tuple[str, ...]]:
 
 def applied(rules: Family, data: Raw, cls: str | None) -> Family:
     """The rules for this class, or for what this key says: those of an overlay where one fits, else the family's."""
-    for name in _by_family().get(rules.model_type, ()):
-        table = _tables()[name]
-        key = table.get("states")
-        if cls in table.get("for_classes", ()) or (key is not None and data.get(key) is not None):
-            return _overlaid(rules.model_type, name)
-    return rules
+    names = _by_family().get(rules.model_type, ())
+    found = [n for n in names if cls in _tables()[n].get("for_classes", ())]
+    found += [n for n in names if data.get(_tables()[n].get("states", "")) is not None]
+    return _overlaid(rules.model_type, found[0]) if found else rules
 
 
 @cache
 def _overlaid(model_type: str, name: str) -> Family:
-    table = _tables()[name]
-    base = merged(model_type)
+    table, base = _tables()[name], merged(model_type)
     own = {k: v for k, v in table.items() if k not in _HEAD}
     own["reads"] = [*base.get("reads", ()), *table.get("reads", ())]
     own["irrelevant"] = [*base.get("irrelevant", ()), *table.get("irrelevant", ())]

@@ -52,6 +52,7 @@ class Mtp(msgspec.Struct, frozen=True):
     own_head: bool = False  # a head of its own, but no embedding
     most: int = 1  # layers that a published total confirms
     streams: bool = False  # a head of hyper-connections of its own
+    context: int | None = None  # the stated context for which published totals confirm it, where a family differs
 
 
 class Correction(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -86,6 +87,8 @@ class Family(msgspec.Struct, frozen=True, eq=False):
         str, str | list[str]
     ] = {}  # how checkpoints call the tensors: see _names.toml, atlas/checkpoint/naming.py
     irrelevant: frozenset[str] = frozenset()
+    only: Mapping[str, tuple[Any, ...]] = {}  # switches that were read as they stand in these values, and in no other
+    siblings: Mapping[str, str] = {}  # classes that go by the same model_type and are another family's
     text: Wrapped | None = None
     beside: frozenset[str] = frozenset()  # keys of the wrapper that are read or say nothing, where there is a wrapper
     lifts: bool = False  # of the wrapper's `text`

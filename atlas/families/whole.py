@@ -15,7 +15,20 @@ from typing import Any, cast
 
 Table = Mapping[str, Any]
 
-MERGED = ("keys", "defaults", "facts", "derive", "outer", "classes", "names", "text", "mtp", "text_defaults")
+MERGED = (
+    "keys",
+    "defaults",
+    "facts",
+    "derive",
+    "outer",
+    "classes",
+    "names",
+    "text",
+    "mtp",
+    "text_defaults",
+    "only",
+    "siblings",
+)
 """Tables that are merged key by key."""
 REPLACED = ("mixers", "ffns")
 """Tables that stand for the parent's as a whole; each word of theirs means one part or several."""
@@ -26,10 +39,10 @@ LISTS = (
     *("class_names", "reads", "inside"),
 )
 PLAIN = ("extends", "mtp_unstated")
-EVIDENCE = ("references", "expect", "correct", "class_names")
+EVIDENCE = ("references", "expect", "correct", "class_names", "siblings")
 """What belongs to the row it stands in, and is never inherited."""
 OF_TEXT = ("key", "family", "flat", "unnamed", "only", "lifts")
-OF_MTP = ("layers", "style", "copies", "own_head", "most", "streams")
+OF_MTP = ("layers", "style", "copies", "own_head", "most", "streams", "context")
 OF_SPEC = ("part", "fields", "norms")
 
 
@@ -80,6 +93,7 @@ def _kinds(own: Table, at: str) -> Iterator[str]:
 
 def _named_rows(own: Table, rows: Collection[str]) -> Iterator[str]:
     named = {"extends": own.get("extends"), "text.family": own.get("text", {}).get("family")}
+    named |= {f"siblings.{cls}": name for cls, name in own.get("siblings", {}).items()}
     for key, name in named.items():
         if name is not None and name not in rows:
             yield key + _unknown("row", name, rows)
@@ -144,6 +158,10 @@ def _drafts(own: Table, at: str) -> Iterator[str]:
     yield from _of(OF_MTP, own, at)
 
 
+def _switches(own: Table, at: str) -> Iterator[str]:
+    yield from (f"{at}{key}: must be a list of values" for key, values in own.items() if not isinstance(values, list))
+
+
 def _of(known: Collection[str], own: Table, at: str) -> Iterator[str]:
     for key in own:
         if key not in known:
@@ -185,6 +203,7 @@ READERS: Mapping[str, Callable[[Table, str], Iterator[str]]] = {  # words of con
     "derive": _derived,
     "text": _wrapper,
     "mtp": _drafts,
+    "only": _switches,
     "mixers": _mixers,
     "ffns": _ffns,
 }

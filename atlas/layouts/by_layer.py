@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from atlas.layouts.common import checked, n_layers
 from atlas.layouts.latent import flags, mlp_types
-from atlas.layouts.words import Heads, Kinds, Words
+from atlas.layouts.words import Heads, Kinds, Shaped, Wide, Words
 from atlas.reading.config import Config
-from atlas.reading.values import among, entries
+from atlas.reading.values import among, entries, unsigned
 from atlas.refusal import bad_value, contradiction
 
 MOST_HEADS = 100_000
@@ -75,5 +77,43 @@ def sparse_freq(c: Config) -> Kinds:
     return flags("sparse_attention_freq", freq, n, ("full_attention", "minimax_m3_sparse"))
 
 
-LAYOUTS = {"heads_listed": heads_listed, "heads_by_kind": heads_by_kind, "sparse_freq": sparse_freq}
-FFN_LAYOUTS = {"experts_listed": experts_listed}
+def heads_and_kv_listed(c: Config) -> Words:
+    """Query and KV heads of every layer, each one number or a list (OpenELM)."""
+    n = n_layers(c)
+    both = [_each(c, field, n) for field in ("num_attention_heads", "num_key_value_heads")]
+    c.derived("heads_by_layer", [list(x) for x in both], "num_query_heads and num_kv_heads, layer by layer")
+    return tuple(Shaped("full_attention", q, kv) for q, kv in zip(*both, strict=True))
+
+
+def _each(c: Config, field: str, n: int) -> list[int]:
+    stated = c.need(field)
+    each: list[Any] = entries(field, stated) if isinstance(stated, list) else [stated] * n
+    if len(each) != n or any(type(x) is not int or not 0 < x <= MOST_HEADS for x in each):
+        raise bad_value(field, each, f"a number of heads, or one for each of the {n} layers")
+    return each
+
+
+def multiples_listed(c: Config) -> Words:
+    """Widths of the networks as multiples of the hidden size, rounded to a unit and never by more than a tenth down."""
+    n, d, unit, stated = n_layers(c), c.count("hidden_size"), c.count("ffn_dim_divisor"), c.need("ffn_multipliers")
+    each = entries("ffn_multipliers", stated) if isinstance(stated, list) else [stated] * n
+    if len(each) != n:
+        raise contradiction(f"ffn_multipliers has {len(each)} entries for {n} layers")
+    shares = [unsigned("ffn_multipliers", x) for x in each]
+    widths = [_rounded(x * d, unit) for x in shares]
+    c.derived("intermediate_size", widths, f"ffn_multipliers x {d}, in units of {unit}")
+    return tuple(Wide("mlp", w) for w in widths)
+
+
+def _rounded(width: float, unit: int) -> int:
+    near = max(unit, int(width + unit / 2) // unit * unit)
+    return near + unit if near < 0.9 * width else near
+
+
+LAYOUTS = {
+    "heads_and_kv_listed": heads_and_kv_listed,
+    "heads_listed": heads_listed,
+    "heads_by_kind": heads_by_kind,
+    "sparse_freq": sparse_freq,
+}
+FFN_LAYOUTS = {"experts_listed": experts_listed, "multiples_listed": multiples_listed}

@@ -54,6 +54,11 @@ def checked(field: str, stated: list[Any], n: int, known: Any) -> Kinds:
     return words
 
 
+def layer_types(c: Config) -> Kinds:
+    """The config's own list of layer types."""
+    return listed(c, "layer_types", c.rules.mixers)
+
+
 def every_nth(c: Config, interval: str, other: str) -> Kinds:
     """The config's layer_types.
 

@@ -123,6 +123,23 @@ def mimo(c: Config) -> Kinds:
     return flags("hybrid_layer_pattern", pattern, n, ("full_attention", "sliding_attention"))
 
 
+def mimo_own(c: Config) -> Kinds:
+    """Full and windowed layers by hybrid_layer_pattern, else by hybrid_block_size, else full at 0, every 6th and last.
+
+    Windowed layers have heads and widths of their own; those that are not stated are the full ones' (MiMo-V2.5).
+    """
+    for field in ("num_attention_heads", "num_key_value_heads", "head_dim", "v_head_dim"):
+        if c.opt(f"swa_{field}") is None:
+            c.derived(f"swa_{field}", c.count(field), f"{field}, as no swa_{field} is stated")
+    n, pattern, block = n_layers(c), c.opt("hybrid_layer_pattern"), c.opt_count("hybrid_block_size")
+    if pattern is not None:
+        return flags("hybrid_layer_pattern", pattern, n, ("full_attention", "sliding_attention"))
+    if block is not None:
+        return tuple("sliding_attention" if (i + 1) % block else "full_attention" for i in range(n))
+    c.derived("hybrid_layer_pattern", "layers 0, 6, 12, ... and the last full", "no pattern is stated")
+    return tuple("sliding_attention" if i % 6 and i < n - 1 else "full_attention" for i in range(n))
+
+
 def _mimo_alike(c: Config) -> None:
     """Windowed layers have heads like the full ones: the library's class reads nothing else, the remote code would."""
     for field in ("num_attention_heads", "head_dim", "v_head_dim"):
@@ -146,15 +163,7 @@ def attn_type_list(c: Config) -> Kinds:
 
 
 def every_group_full(c: Config) -> Kinds:
-    """The config's layer_types, else the last of every `layer_group_size` layers full and the others linear (Ling 3.0).
-
-    An earlier line of models goes by the same model_type with another linear attention; its class says so.
-    """
-    named = c.outer.get("architectures")
-    if named is not None and any("V2" in str(x) for x in entries("architectures", named)):
-        raise not_derivable(
-            "the class named is of an earlier line with another linear attention, which is not known here"
-        )
+    """The config's layer_types, else the last of every `layer_group_size` layers full and the others linear (Ling)."""
     if c.opt("layer_types") is not None:
         return listed(c, "layer_types", c.rules.mixers)
     n, group = n_layers(c), c.count("layer_group_size")

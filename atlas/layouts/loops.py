@@ -61,6 +61,16 @@ def _layers(c: Config) -> tuple[Kinds, int]:
     return checked("layer_types", c.items("layer_types")[::2], n, c.rules.mixers), 2
 
 
+def passes(c: Config, layers: int) -> int:
+    """How often the whole stack is run: weights stand once, and each pass keeps a cache of its own."""
+    n = c.count("passes")
+    if n * layers > MAX_LAYERS:
+        raise bad_value("passes", n, f"at most {MAX_LAYERS} layers in all passes")
+    if n > 1:
+        c.derived("cache_layers", n * layers, f"{n} passes over {layers} layers, each with a cache of its own")
+    return n
+
+
 def as_mixer(_: Config, mixers: Words) -> Kinds:
     """The feed-forward of a round is that of its mixer: stored in the first, used again after."""
     return tuple("mlp_again" if kind_of(w).endswith("_again") else "mlp" for w in mixers)

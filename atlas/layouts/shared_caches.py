@@ -10,7 +10,7 @@ from atlas.layouts.windows import every_nth_full
 from atlas.layouts.words import Cached, Kinds, Wide, Words
 from atlas.reading.config import Config
 from atlas.reading.values import MAX_COUNT, entries, mapping
-from atlas.refusal import bad_value, contradiction
+from atlas.refusal import bad_value, contradiction, not_derivable
 
 MOST_DIGITS = 6
 
@@ -59,6 +59,19 @@ def gemma4(c: Config) -> Words:
     return _words(types, sources(c, types), _geometry(c, types))
 
 
+def gemma4_drafter(c: Config) -> Words:
+    """Layers of two geometries that all read the target's caches; a drafter with a cache of its own is refused."""
+    n = n_layers(c)
+    if c.opt("num_kv_shared_layers") not in (None, 0, n):
+        raise not_derivable(
+            "num_kv_shared_layers is not the depth: which layers then read the target's caches is not described"
+        )
+    c.derived("num_kv_shared_layers", 0, "every layer reads the caches of the model it drafts for")
+    types = listed(c, "layer_types", c.rules.mixers) if c.opt("layer_types") is not None else every_nth_full(c)
+    types = (*types[:-1], "full_attention")
+    return _words(types, (0,) * n, _geometry(c, types))
+
+
 def _geometry(c: Config, types: Kinds) -> Shapes:
     """Head width and KV heads of each layer: one pair for windowed layers, one for full ones, or stated by layer."""
     width, kv = c.count("head_dim"), c.count("num_key_value_heads")
@@ -102,5 +115,5 @@ def widths(c: Config) -> Words:
     return tuple(Wide("mlp", width if i < first else 2 * width) for i in range(n))
 
 
-LAYOUTS = {"gemma3n": gemma3n, "gemma4": gemma4}
+LAYOUTS = {"gemma3n": gemma3n, "gemma4": gemma4, "gemma4_drafter": gemma4_drafter}
 FFN_LAYOUTS = {"widths": widths}

@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from atlas.layouts.common import every_nth, listed, n_layers
-from atlas.layouts.words import Kinds
+from atlas.layouts.experts import sparse_step
+from atlas.layouts.mixed import indices
+from atlas.layouts.words import Kinds, Numbered, Words
 from atlas.reading.config import Config
 from atlas.refusal import bad_value, contradiction
 
@@ -94,3 +96,78 @@ def _llama4_word(kind: Any, rope: Any) -> str:
     if kind not in ("chunked_attention", "full_attention") or rope not in (0, 1):
         raise bad_value("layer_types", kind, "chunked_attention or full_attention")
     return kind + ("" if rope else "_nope")
+
+
+def window_from(c: Config) -> Kinds:
+    """Layers from `max_window_layers` on windowed where a window is stated, whatever other switches say (dots.llm1)."""
+    if c.opt("layer_types") is not None:
+        return listed(c, "layer_types", c.rules.mixers)
+    n, first = n_layers(c), c.size("max_window_layers")
+    if c.opt_count("sliding_window") is None or first >= n:
+        return ("full_attention",) * n
+    c.derived("layer_types", f"windowed from layer {first}", "layers from max_window_layers on")
+    return ("full_attention",) * first + ("sliding_attention",) * (n - first)
+
+
+def listed_or_full(c: Config) -> Kinds:
+    """The config's layer_types, else every layer full; a kind whose own rope_parameters are null takes no positions."""
+    n, table = n_layers(c), c.opt("rope_parameters")
+    kinds = ("full_attention",) * n if c.opt("layer_types") is None else listed(c, "layer_types", c.rules.mixers)
+    without = {k for k in kinds if isinstance(table, dict) and k in table and table[k] is None}
+    return tuple(f"{k}_nope" if k in without else k for k in kinds)
+
+
+def window_period(c: Config) -> Kinds:
+    """Every `sliding_window_period`-th layer full from the first on, where the pattern interleaves; or all windowed.
+
+    A token sees itself and `sliding_window` before it (Motif-3).
+    """
+    n, stated = n_layers(c), c.opt_count("sliding_window")
+    if not c.opt("use_sliding_window") or stated is None:
+        return ("full_attention",) * n
+    c.derived("window", stated + 1, f"sliding_window + 1 = {stated} + 1: the current token counts too")
+    pattern = c.word("sliding_window_pattern")
+    if pattern not in ("all", "interleave"):
+        raise bad_value("sliding_window_pattern", pattern, "all or interleave")
+    period = c.count("sliding_window_period") if pattern == "interleave" else n + 1
+    return tuple("sliding_attention" if i % period or pattern == "all" else "full_attention" for i in range(n))
+
+
+def value_experts(c: Config) -> Kinds:
+    """A window in every layer where it is switched on; value experts in the sparse layers where there are any."""
+    window = c.flag("use_sliding_window") and c.opt("sliding_window") not in (None, 0)
+    kind = "sliding_attention" if window else "full_attention"
+    mova = "_mova" if c.size("value_experts") else ""
+    return tuple(kind + mova if w == "moe" else kind for w in sparse_step(c))
+
+
+def attention_listed(c: Config) -> Kinds:
+    """layer_types, else the listed layers full, else one full layer before every `full_attention_gap` linear ones.
+
+    `rotates` says whether the full ones take positions (Solar Open 2).
+    """
+    c.derived("position", "rope" if c.flag("rotates") else "nope", f"use_rope is {str(c.flag('rotates')).lower()}")
+    if c.opt("layer_types") is not None:
+        return listed(c, "layer_types", c.rules.mixers)
+    n, at = n_layers(c), c.opt("full_attention_layers")
+    every = range(0, n, c.count("full_attention_gap") + 1)
+    full = frozenset(every) if at is None else indices(c, "full_attention_layers")
+    if not full <= set(range(n)):
+        raise contradiction(f"full attention is listed for layers beyond {n}")
+    return tuple("full_attention" if i in full else "linear_attention" for i in range(n))
+
+
+def ngram_layers(c: Config) -> Words:
+    """layer_types, else every n-th layer indexed; linear ones have an n-gram table where ple_layer_ids says so."""
+    n = n_layers(c)
+    kinds = every_nth(c, "full_attention_interval", "linear_attention")
+    at = sorted(indices(c, "ple_layer_ids"))
+    if any(not 0 < i <= n or kinds[i - 1] != "linear_attention" for i in at):
+        raise contradiction("ple_layer_ids names a layer that is not linear, or none of the stack")
+    return tuple(Numbered("linear_with_ngrams", at.index(i)) if i in at else k for i, k in enumerate(kinds, 1))
+
+
+def dense_every(c: Config) -> Kinds:
+    """Every `dense_attention_every_n_layers`-th layer over all positions, the others over some (Phi-3-small)."""
+    every = c.count("dense_attention_every_n_layers")
+    return tuple("strided_attention" if (i + 1) % every else "full_attention" for i in range(n_layers(c)))

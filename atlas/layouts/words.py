@@ -60,6 +60,34 @@ class Chosen(Differing, frozen=True, cache_hash=True):
     top_k: int
 
 
+class Shaped(Differing, frozen=True, cache_hash=True):
+    """Attention with query and KV heads of its own (OpenELM)."""
+
+    heads: int
+    kv_heads: int
+
+
+class Numbered(Differing, frozen=True, cache_hash=True):
+    """The how-manieth layer of its kind, where sizes follow from that (Qwen4-Exp's tables of n-grams)."""
+
+    index: int
+
+
+class Borrowed(Differing, frozen=True, cache_hash=True):
+    """Attention over a window and over entries of `ratio` tokens each that this or an earlier layer makes.
+
+    `source` is the other layer, None where this one makes them; `index` is what the layer has of an indexer: nothing,
+    an earlier choice (`read`), a choice of its own (`choice`), or that and its keys (`keys`); `rows` are those of its
+    table of n-grams (DeepSeek-V4.1).
+    """
+
+    ratio: int = 0
+    source: int | None = None
+    makes: bool = False
+    index: str = ""
+    rows: int = 0
+
+
 class KvHeads(Differing, frozen=True, cache_hash=True):
     """Attention with so many KV heads (pruned block by block)."""
 

@@ -35,9 +35,14 @@ def matmul_weights_read(model: Model, tokens: int) -> float:
 
 def _read(t: Tensor, tokens: int) -> float:
     if t.component is Component.EXPERTS_ROUTED and t.stored > 1:
-        choices = t.choices or t.stored
-        return touched(choices, t.touched, tokens) * t.stored / choices * t.elements
+        return _touched(t, tokens) * t.elements
     return t.used
+
+
+def _touched(t: Tensor, tokens: int) -> float:
+    """Copies of a routed tensor that a step touches; of the choices of its router some may be empty."""
+    choices = t.choices or t.stored
+    return touched(choices, t.touched, tokens) * t.stored / choices
 
 
 def _multiplied(model: Model) -> Iterator[tuple[Tensor, int]]:
@@ -63,9 +68,7 @@ def expert_columns(model: Model) -> dict[str, object]:
     """The columns of experts in a batch and on a network; null where a model has no routed experts."""
     routed = [t for t, _ in _multiplied(model) if t.component is Component.EXPERTS_ROUTED and t.stored > 1]
     sent = sent_per_token(model)
-    found: dict[str, object] = {
-        f"experts_touched_b{b}": touched(routed[0].stored, routed[0].touched, b) if routed else None for b in BATCHES
-    }
+    found: dict[str, object] = {f"experts_touched_b{b}": _touched(routed[0], b) if routed else None for b in BATCHES}
     found |= {f"decode_weight_bytes_b{b}": ceil(CACHE_WIDTH * matmul_weights_read(model, b)) for b in BATCHES}
     return found | {
         "dispatch_bytes_per_token": int(sent[0]) if sent else None,

@@ -138,3 +138,44 @@ def latent_norm(inner: int) -> list[Tensor]:
 def output_bias(d: int) -> list[Tensor]:
     """One bias on the sum of the experts' outputs."""
     return [vector("mlp.bias", d, F)]
+
+
+@lru_cache(maxsize=1024)
+def without(p: Part, names: tuple[str, ...]) -> Part:
+    """The part without the tensors that have one of these names in theirs."""
+    kept = tuple(t for t in p.tensors if not any(f".{n}." in t.name for n in names))
+    return part(p.kind, kept, p.states, p.reads, p.info)
+
+
+def value_experts(d: int, width: int, experts: int, chosen: int, bias: bool) -> list[Tensor]:
+    """Value projections as experts behind a router of their own; the value kept is of the usual width (K2 Horizon)."""
+    made = [Tensor("self_attn.v_router.weight", (experts, d), Component.ROUTER)]
+    made += [vector("self_attn.v_router.bias", experts, Component.ROUTER)] * bias
+    name = "self_attn.v_experts.{e}.weight"
+    return [*made, Tensor(name, (width, d), Component.EXPERTS_ROUTED, Role.MATMUL, experts, chosen)]
+
+
+def polynomial(experts: int, chosen: int, shared: bool) -> list[Tensor]:
+    """An activation with three learned weights and a bias, per network and per expert (PolyNorm)."""
+    sizes = {"weight": 3, "bias": 1}
+    if not experts:
+        return [vector(f"mlp.act_fn.{x}", n, Component.FFN_DENSE) for x, n in sizes.items()]
+    name, routed = "mlp.experts.{e}.act_fn", Component.EXPERTS_ROUTED
+    made = [Tensor(f"{name}.{x}", (n,), routed, Role.VECTOR, experts, chosen) for x, n in sizes.items()]
+    beside = [vector(f"mlp.shared_experts.act_fn.{x}", n, Component.EXPERTS_SHARED) for x, n in sizes.items()]
+    return made + beside * shared
+
+
+def image_selection(experts: int) -> list[Tensor]:
+    """A second correction bias, for tokens of images."""
+    return [vector("mlp.gate.image_correction_bias", experts, Component.ROUTER)]
+
+
+def network_scale() -> list[Tensor]:
+    """One learned scale of the network's output."""
+    return [vector("mlp.global_scale", 1, Component.FFN_DENSE)]
+
+
+def down_bias(d: int) -> list[Tensor]:
+    """A bias on the down projection alone."""
+    return [vector("mlp.down_proj.bias", d, Component.FFN_DENSE)]

@@ -134,3 +134,11 @@ def differential(p: Part) -> Part:
     more = 2 * p.info.n_q_heads * p.info.v_head_dim
     reads = tuple(r._replace(flops=r.flops + more) for r in p.reads)
     return part("attention.differential", p.tensors, p.states, reads, p.info)
+
+
+@lru_cache(maxsize=256)
+def reading_target(p: Part) -> Part:
+    """The same weights without keys; what is read is no layer's of this model, and nothing is kept (drafters)."""
+    assert isinstance(p.info, Mixing)  # noqa: S101 - attention says what it is
+    kept = tuple(t for t in p.tensors if ".k_norm." not in t.name)
+    return part("attention.of_target", kept, (), p.reads, p.info._replace(shared_from=None))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from atlas.numbers.structure import Layer, Mixing, Part, Read, Tensor, layer, part
 from atlas.parts.norms import vector
-from schemas.vocabulary import Component, Mask, Role
+from schemas.vocabulary import AttentionKind, Component, Mask, Mixer, Role
 
 A = Component.ATTENTION
 
@@ -64,3 +64,26 @@ def relative_memory(s: RelativeMemory, usual: Part) -> Part:
     assert isinstance(usual.info, Mixing)  # noqa: S101 - attention has it
     read = Read(8 * s.inner, 2 * s.inner, both_ways=True)
     return part("attention.both_ways", made, (), (read,), usual.info._replace(mask=Mask.BIDIRECTIONAL))
+
+
+@lru_cache(maxsize=64)
+def spanned(d: int, heads: int, kernel: int) -> Part:
+    """Half of the heads attend, the other half are convolutions whose kernels are made per token (ConvBERT)."""
+    width = d // heads // 2
+    wide = heads * width
+    shapes = {
+        "query": (wide, d), "key": (wide, d), "value": (wide, d), "conv_out_layer": (wide, d),
+        "conv_kernel_layer": (heads * kernel, wide),
+    }  # fmt: skip
+    made = [Tensor(f"attention.self.{n}.weight", s, A) for n, s in shapes.items()]
+    made += [vector(f"attention.self.{n}.bias", s[0], A) for n, s in shapes.items()]
+    name = "attention.self.key_conv_attn_layer."
+    made.append(Tensor(f"{name}depthwise.weight", (d, 1, kernel), A))
+    made.append(Tensor(f"{name}pointwise.weight", (wide, d, 1), A))
+    made.append(vector(f"{name}bias", wide, A))
+    made += [Tensor("self_attn.o_proj.weight", (d, d), A), vector("self_attn.o_proj.bias", d, A)]
+    info = Mixing(
+        Mixer.FULL_ATTENTION, "conv", AttentionKind.MHA, heads, heads, width, width, None, "learned", has_bias=True,
+        mask=Mask.BIDIRECTIONAL,
+    )  # fmt: skip
+    return part("attention.both_ways", made, (), (Read(4 * wide, 2 * wide, both_ways=True),), info)

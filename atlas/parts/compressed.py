@@ -55,14 +55,15 @@ def compressed(s: Compressed) -> Part:
         has_sinks=True,
     )
     made = (
-        _projections(s)
+        projections(s)
         + (_compressor("self_attn.compressor", s.width, s) if s.rate else [])
         + (_indexer(s, s.indexer) if s.indexer else [])
     )
     return part(f"attention.{label}", made, tuple(_states(s)), tuple(_reads(s)), info)
 
 
-def _projections(s: Compressed) -> list[Tensor]:
+def projections(s: Compressed) -> list[Tensor]:
+    """Queries through a latent, one shared key and value, outputs in groups, and sinks."""
     if s.heads * s.width % s.groups:
         raise contradiction(f"{s.heads} heads of {s.width} do not divide into {s.groups} output groups")
     return [

@@ -56,3 +56,14 @@ def gated_cross(s: Gqa) -> Part:
     info = Mixing(cross, "cross", kind, s.heads, s.kv_heads, hd, hd, position="nope", qk_norm="head")
     looked = Read(4 * q, 2 * kv, over="source")
     return part("attention.cross", made, (State("cross", 2 * kv, keys=kv),), (looked,), info)
+
+
+@lru_cache(maxsize=1024)
+def merged(p: Part) -> Part:
+    """The same weights over the sequence and over a source at once: both are kept and read, the source unbounded.
+
+    T5Gemma 2: keys and values of both are joined before one product.
+    """
+    source = tuple(State("cross", s.elements) for s in p.states)
+    looked = tuple(Read(r.flops, r.elements, over="source") for r in p.reads)
+    return part("attention.merged", p.tensors, p.states + source, p.reads + looked, p.info)

@@ -35,6 +35,18 @@ def markov(vocab: int, rank: int, confidence: int | None) -> Part:
     return part("draft.heads", made)
 
 
+@lru_cache(maxsize=1024)
+def corrected(vocab: int, d: int, state: int, width: int) -> Part:
+    """A GRU without biases over the tokens before, and two matrices from its state and the hidden one to the tokens."""
+    made = [
+        Tensor("prefix_gru.weight_ih_l0", (3 * state, d), X),
+        Tensor("prefix_gru.weight_hh_l0", (3 * state, state), X),
+        Tensor("embed_proj.0.weight", (width, d + state), X),
+        Tensor("embed_proj.2.weight", (vocab, width), X),
+    ]
+    return part("draft.heads", made)
+
+
 class Eagle(NamedTuple):
     """Scalars around an EAGLE-3 layer: `inside` is the width of the tapped states together."""
 
@@ -43,11 +55,13 @@ class Eagle(NamedTuple):
     d: int
     inside: int
     norm_class: str
+    masked: bool = False  # a vector stands for states not yet known (P-EAGLE)
 
 
 @lru_cache(maxsize=1024)
 def eagle(s: Eagle) -> tuple[Part, ...]:
     """Embedding, a matrix over the tapped states, a norm, a head, and the maps between the two vocabularies."""
+    mask = [part("draft.mask", [Tensor("mask_hidden", (s.inside,), X, Role.VECTOR)])] * s.masked
     maps = [Tensor("d2t", (s.drafted,), B, Role.VECTOR), Tensor("t2d", (s.vocab,), B, Role.VECTOR)]
     return (
         part("embedding", [Tensor("embed_tokens.weight", (s.vocab, s.d), E, Role.LOOKUP)]),
@@ -55,4 +69,5 @@ def eagle(s: Eagle) -> tuple[Part, ...]:
         norm("norm", s.d, s.norm_class, False),
         part("head", [Tensor("lm_head.weight", (s.drafted, s.d), U)]),
         part("buffers", maps),
+        *mask,
     )

@@ -114,6 +114,25 @@ def lightning(s: Lightning) -> Part:
     return part("linear.lightning", made, kept, reads(kept, 6 * size), Mixing(Mixer.LINEAR_ATTENTION, "lightning"))
 
 
+@lru_cache(maxsize=256)
+def lightning_normed(d: int, heads: int, width: int, qk_norm: bool) -> Part:
+    """The mixer with norms of queries and keys and no stored decay; its kernel keeps the state in fp32 (Ling 2.5)."""
+    inner = heads * width
+    shapes = {
+        "q_proj": (inner, d),
+        "k_proj": (inner, d),
+        "v_proj": (inner, d),
+        "g_proj": (inner, d),
+        "dense": (d, inner),
+    }
+    made = [Tensor(f"linear_attn.{n}.weight", shape, R) for n, shape in shapes.items()]
+    norms = {"g_norm": inner} | ({"q_norm": width, "k_norm": width} if qk_norm else {})
+    made += [Tensor(f"linear_attn.{n}.weight", (w,), R, Role.VECTOR) for n, w in norms.items()]
+    size = inner * width
+    kept = (State("constant", size, 0, width=FP32),)
+    return part("linear.lightning", made, kept, reads(kept, 6 * size), Mixing(Mixer.LINEAR_ATTENTION, "lightning"))
+
+
 class Mlstm(NamedTuple):
     """Scalars of one matrix LSTM: widths of queries and keys together, and of values, over all heads."""
 

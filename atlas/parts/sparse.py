@@ -114,6 +114,7 @@ class Blocks(NamedTuple):
     heads: int
     width: int
     positions: int
+    pool: int = 1  # keys averaged to one score
 
 
 @lru_cache(maxsize=512)
@@ -129,7 +130,26 @@ def block_sparse(base: Part, s: Blocks) -> Part:
     states = (*base.states, State("index", s.width, width=INDEX_WIDTH))
     reads = (
         *(r._replace(limit=s.positions) for r in base.reads),
-        Read(2 * s.heads * s.width, s.width, width=INDEX_WIDTH),
+        Read(2 * s.heads * s.width, s.pool * s.width, stride=s.pool, width=INDEX_WIDTH),
     )
     info = base.info._replace(mixer=Mixer.SPARSE_ATTENTION, label="sparse")
     return part("attention.block_sparse", (*base.tensors, *made), states, reads, info)
+
+
+@lru_cache(maxsize=64)
+def strided(base: Part, local: int, stride: int) -> Part:
+    """The attention `base` over the last `local` positions and one in `stride` of those before; everything is kept.
+
+    One in `stride` of all positions, and of the local ones what that leaves out, add up to the same.
+    """
+    reads = tuple(
+        x
+        for r in base.reads
+        for x in (
+            r._replace(
+                flops=r.flops * (stride - 1) // stride, elements=r.elements * (stride - 1) // stride, window=local
+            ),
+            r._replace(stride=stride),
+        )
+    )
+    return part("attention.strided", base.tensors, base.states, reads, base.info)

@@ -18,8 +18,8 @@ X = Component.OTHER
 
 
 @lru_cache(maxsize=256)
-def connection(d: int, streams: int, mixes: bool) -> Part:
-    """The mixing before one sublayer.
+def connection(d: int, streams: int, mixes: bool, *, normed: bool = False) -> Part:
+    """The mixing before one sublayer; `normed` where a norm over all streams has weights.
 
     Where streams are not mixed among each other, only what goes in and out of each is computed.
     """
@@ -30,6 +30,7 @@ def connection(d: int, streams: int, mixes: bool) -> Part:
             Tensor("hc.fn", (outputs, streams * d), X),
             Tensor("hc.base", (outputs,), X, Role.VECTOR),
             Tensor("hc.scale", (3 if mixes else 2,), X, Role.VECTOR),
+            *[Tensor("hc.norm.weight", (streams * d,), X, Role.VECTOR)] * normed,
         ],
     )
 
@@ -110,3 +111,15 @@ def layer_tables(d: int, width: int, vocab: int, layers: int) -> tuple[Part, ...
         Tensor("model.per_layer_model_projection.weight", (layers * width, d), E),
     ]
     return part("embedding.tables", made), norm("model.per_layer_projection_norm", width, "rmsnorm", False)
+
+
+@lru_cache(maxsize=256)
+def low_rank(d: int, streams: int, rank: int, injects: bool) -> Part:
+    """A mixing whose weights come through a bottleneck; `injects` where an output goes back to all streams."""
+    wide = streams * d
+    made = [
+        Tensor("hc.hc_norm.weight", (wide,), X, Role.VECTOR),
+        Tensor("hc.input_mix_weight_down.weight", (rank, wide), X),
+        Tensor("hc.input_mix_weight_up.weight", (wide, rank), X),
+    ]
+    return part("hyper.low_rank", made + [Tensor("hc.block_inject_weight.weight", (streams, wide), X)] * injects)

@@ -60,6 +60,11 @@ def stack_tables(shared: bool, stacks: Iterable[str], rows: int, width: int) -> 
     return [*made, *(table(f"model.{s}.embed_tokens.weight", rows, width) for s in stacks)]
 
 
+def image_end(width: int) -> list[Tensor]:
+    """A row apart from the table, for the end of an image (T5Gemma 2)."""
+    return [vector("model.encoder.embed_tokens.eoi_embedding", width, Component.EMBEDDING)]
+
+
 def positions(stack: str, rows: int, width: int) -> Tensor:
     """A stack's table of positions."""
     return table(f"model.{stack}.embed_positions.weight", rows, width)

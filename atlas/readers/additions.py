@@ -7,7 +7,7 @@ from typing import Any
 
 from atlas.numbers.structure import Feeding, Mixing, Part, Tensor
 from atlas.parts import additions
-from atlas.parts.additions import extended
+from atlas.parts.additions import extended, without
 from atlas.parts.attention import differential
 from atlas.parts.reused import again
 from atlas.readers.attention import read_gqa
@@ -126,6 +126,45 @@ def output_bias(v: View, _: Feeding) -> list[Tensor]:
     return additions.output_bias(v.count("hidden_size"))
 
 
+def gate_where_named(v: View, m: Mixing) -> list[Tensor]:
+    """A gate as wide as the queries, where the config names its activation."""
+    return gate_proj(v, m) if v.opt("attention_gate_func") is not None else []
+
+
+def gate_where_on(v: View, m: Mixing) -> list[Tensor]:
+    """A gate as wide as the queries, where the config has it on."""
+    return gate_proj(v, m) if v.flag("use_attention_gate") else []
+
+
+def value_experts(v: View, m: Mixing) -> list[Tensor]:
+    """Value projections as experts behind a router of their own."""
+    experts, chosen = v.count("value_experts"), v.count("value_experts_per_tok")
+    if chosen > experts:
+        raise contradiction(f"{chosen} value experts per token out of {experts}")
+    width = sure(m.n_kv_heads) * sure(m.v_head_dim)
+    return additions.value_experts(v.count("hidden_size"), width, experts, chosen, v.flag("router_correction_bias"))
+
+
+def down_bias(v: View, _: Feeding) -> list[Tensor]:
+    """A bias on the down projection alone."""
+    return additions.down_bias(v.count("hidden_size"))
+
+
+def network_scale(_: View, __: Feeding) -> list[Tensor]:
+    """One learned scale of the network's output."""
+    return additions.network_scale()
+
+
+def image_selection(v: View, f: Feeding) -> list[Tensor]:
+    """A second correction bias, where a vision tower stands beside the language model."""
+    return additions.image_selection(sure(f.n_routed)) if v.config.outer.get("vision_config") else []
+
+
+def polynomial(_: View, f: Feeding) -> list[Tensor]:
+    """An activation with learned weights, per network and per expert."""
+    return additions.polynomial(f.n_routed or 0, f.top_k or 0, bool(f.n_shared))
+
+
 def read_differential(v: View) -> Part:
     """Attention in pairs of heads, the second subtracted from the first: both read the values of two heads."""
     usual = read_gqa(v)
@@ -138,7 +177,8 @@ EXTRAS: dict[str, Extra] = {
     for f in (
         gate_proj, gate_proj_biased, square_output, latent_norms, gate_bias, head_gate, lambdas, dynamic_mask,
         unit_scales, attention_sub_norm, xielu, hidden_scales, ffn_sub_norm, delay_scale,
-        shared_bias, latent_bias, some_shared, output_bias,
+        shared_bias, latent_bias, some_shared, output_bias, gate_where_named, gate_where_on, value_experts, down_bias,
+        network_scale, image_selection, polynomial,
     )
 }  # fmt: skip
 
@@ -148,6 +188,8 @@ def with_extras(read: Callable[[View], Part]) -> Callable[[View], Part]:
 
     def reader(v: View) -> Part:
         usual = read(v)
+        if v.opt("drops"):
+            usual = without(usual, tuple(v.items("drops")))
         made = extended(usual, tuple(t for n in v.items("extras") for t in EXTRAS[n](v, usual.info)))
         return again(made) if v.opt("again") else made
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from atlas.layouts.words import Cached, Heads
+from atlas.layouts.words import Cached, Heads, Shaped
 from atlas.numbers.structure import Part
-from atlas.parts.attention import Gqa, gqa, values_from_keys, with_output_gate
+from atlas.parts.attention import Gqa, gqa, reading_target, values_from_keys, with_output_gate
 from atlas.parts.convolved import Convolved, convolved
 from atlas.readers.view import View, may_say, said
 from atlas.reading.values import mapping
@@ -62,8 +62,12 @@ def qk_norm(v: View) -> str:
 
 def read_gqa(v: View) -> Part:
     """Attention as the config states it."""
-    d, heads = v.count("hidden_size"), v.count("num_attention_heads")
-    kv = kv_heads(v, heads)
+    heads = v.count("num_attention_heads")
+    return _gqa(v, heads, kv_heads(v, heads))
+
+
+def _gqa(v: View, heads: int, kv: int) -> Part:
+    d = v.count("hidden_size")
     hd = head_dim(v, d, heads)
     mixer, position = v.text("mixer"), v.text("position")
     shared = v.opt("kv_shared_from")
@@ -115,6 +119,17 @@ def read_layered(v: View) -> Part:
         )
     )
     return values_from_keys(made) if window is None and v.opt("attention_k_eq_v") is True else made
+
+
+def read_by_layer(v: View) -> Part:
+    """Attention with the query and KV heads that the layout says of the layer (OpenELM)."""
+    own = said(v, Shaped)
+    return _gqa(v, own.heads, own.kv_heads)
+
+
+def read_target(v: View) -> Part:
+    """Attention of a drafter: queries alone, over the caches of the model it drafts for."""
+    return reading_target(read_layered(v))
 
 
 def _query_heads(v: View, mixer: str) -> int:

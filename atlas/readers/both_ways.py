@@ -5,11 +5,12 @@ from __future__ import annotations
 from atlas.numbers.structure import Mixing, Part
 from atlas.parts.additions import extended, global_projections, global_sums, relative_bias, relative_projection
 from atlas.parts.attention import Gqa
-from atlas.parts.both_ways import RelativeMemory, both_ways, relative_memory, without_key_bias
-from atlas.parts.cross import from_width, gated_cross, over_source
+from atlas.parts.both_ways import RelativeMemory, both_ways, relative_memory, spanned, without_key_bias
+from atlas.parts.cross import from_width, gated_cross, merged, over_source
 from atlas.parts.reused import again
 from atlas.readers.attention import head_dim, kv_heads, read_gqa
 from atlas.readers.view import View
+from atlas.refusal import contradiction
 
 
 def _relative(v: View, p: Part) -> Part:
@@ -42,6 +43,21 @@ def read_over_source(v: View) -> Part:
     if width is None:
         return usual
     return from_width(usual, v.count("cross_attention_hidden_size"))
+
+
+def read_merged(v: View) -> Part:
+    """One attention over the sequence and its source (T5Gemma 2)."""
+    return merged(_attention(v))
+
+
+def read_spanned(v: View) -> Part:
+    """ConvBERT's attention as the config states it: fewer heads by a ratio, at least one."""
+    d, kernel = v.count("hidden_size"), v.count("conv_kernel_size")
+    heads = max(v.count("num_attention_heads") // v.count("head_ratio"), 1)
+    if d % (2 * heads):
+        raise contradiction(f"hidden_size {d} does not divide into {heads} pairs of a head and a convolution")
+    v.derived("attending_heads", heads, "num_attention_heads over head_ratio, at least 1")
+    return spanned(d, heads, kernel)
 
 
 def read_longformer(v: View) -> Part:

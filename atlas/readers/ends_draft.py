@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from atlas.numbers.structure import Part
 from atlas.parts.both_ways import wider_inside
-from atlas.parts.drafts import Eagle, eagle, joined, markov
+from atlas.parts.drafts import Eagle, corrected, eagle, joined, markov
 from atlas.readers.attention import read_gqa
 from atlas.readers.ends import Made, head_of
 from atlas.readers.view import View
@@ -25,6 +25,7 @@ MARKOV = (
     "markov_rank", "markov_head_type", "enable_confidence_head", "confidence_head_with_markov",
     "confidence_head_alpha",
 )  # fmt: skip
+GRU = ("emb_dim", "gru_hidden_dim")
 ALONE = "the draft has no embedding and no head of its own"
 
 
@@ -34,10 +35,13 @@ def _settings(c: Config, known: tuple[str, ...]) -> Mapping[str, Any]:
     odd = next((k for k, v in table.items() if k not in known and v not in (None, False)), None)
     if odd is not None:
         raise not_derivable(f"dflash_config states {odd[:60]!a}, and what the draft holds then is not described")
-    for key, only in (("attention_mode", "gqa"), ("markov_head_type", "vanilla")):
-        if table.get(key, only) != only:
-            raise not_derivable(f"dflash_config.{key} is {str(table[key])[:60]!a}: only {only} is described")
+    _only(table, "attention_mode", "gqa")
     return table
+
+
+def _only(table: Mapping[str, Any], key: str, only: str) -> None:
+    if table.get(key) not in (None, only):
+        raise not_derivable(f"dflash_config.{key} is {str(table[key])[:60]!a}: only {only} is described")
 
 
 def _length(value: Any) -> int:
@@ -60,20 +64,34 @@ def dflash(c: Config) -> Made:
 
 def dspark(c: Config) -> Made:
     """The same, with a Markov head of two tables and a confidence head."""
-    table = _settings(c, PLAIN + MARKOV)
+    table = {**{k: c.opt(k) for k in MARKOV}, **_settings(c, PLAIN + MARKOV)}  # beside the table, in files of its own
+    _only(table, "markov_head_type", "vanilla")
     rank = whole("dflash_config.markov_rank", table.get("markov_rank"))
     confident, with_rank = bool(table.get("enable_confidence_head")), bool(table.get("confidence_head_with_markov"))
     confidence = c.count("hidden_size") + rank * with_rank if confident else None
     return (*_joined(c, table), markov(c.count("vocab_size"), rank, confidence)), head_of(c)[0]
 
 
-def eagle3(c: Config) -> Made:
+def domino(c: Config) -> Made:
+    """The same as DFlash, with a correction of the logits by the tokens before."""
+    table = _settings(c, PLAIN + GRU)
+    state, width = (whole(f"dflash_config.{k}", table.get(k)) for k in ("gru_hidden_dim", "emb_dim"))
+    heads = corrected(c.count("vocab_size"), c.count("hidden_size"), state, width)
+    return (*_joined(c, table), heads), head_of(c)[0]
+
+
+def eagle3(c: Config, *, masked: bool = False) -> Made:
     """Embedding, a matrix over three states of the target, a norm, and a head over the tokens that may be drafted."""
-    d = c.count("hidden_size")
+    d, vocab = c.count("hidden_size"), c.count("vocab_size")
     inside = _taps(c) * (c.opt_count("target_hidden_size") or d)
     c.derived("tie_word_embeddings", False, "the head is over the tokens that may be drafted")
-    drafted = c.count("draft_vocab_size")
-    return eagle(Eagle(c.count("vocab_size"), drafted, d, inside, c.word("norm_class"))), head_of(c)[0]
+    drafted = c.opt_count("draft_vocab_size") or vocab
+    return eagle(Eagle(vocab, drafted, d, inside, c.word("norm_class"), masked)), head_of(c)[0]
+
+
+def peagle(c: Config) -> Made:
+    """The same, with a vector for the states that are not known yet."""
+    return eagle3(c, masked=True)
 
 
 def _taps(c: Config) -> int:
@@ -87,4 +105,10 @@ def read_from_two_states(v: View) -> Part:
     return wider_inside(read_gqa(v), 2 * v.count("hidden_size"))
 
 
-ENDS: dict[str, Callable[[Config], Made]] = {"dflash": dflash, "dspark": dspark, "eagle3": eagle3}
+ENDS: dict[str, Callable[[Config], Made]] = {
+    "dflash": dflash,
+    "dspark": dspark,
+    "domino": domino,
+    "eagle3": eagle3,
+    "peagle": peagle,
+}

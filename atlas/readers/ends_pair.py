@@ -108,17 +108,20 @@ def _head(c: Config, kind: str, both: bool) -> Iterable[Part]:
 
 
 def nested_pair(c: Config) -> Made:
-    """Two stacks with configs of their own: a table and a norm each; the decoder's table is the head's (T5Gemma)."""
+    """Two stacks with configs of their own: a norm each, and a table each or one; the decoder's is the head's."""
     stacks = by_class(c)
     cls, kind = known_head(c, "lm", "none")
     if kind == "none":
         c.derived("tie_word_embeddings", False, "the class has no language-model head to tie")
     inner = encoder_reader(c)
     made: list[Part] = []
+    shared = bool(c.rules.facts.get("one_table"))
     for name, each in (("decoder", c), ("encoder", inner)):
         if name in stacks:
             rows, width = each.count("vocab_size"), each.count("hidden_size")
-            made.append(kept("embedding", *tables.stack_tables(False, (name,), rows, width)))
+            if not (shared and made):
+                mark = tables.image_end(width) if shared else []
+                made.append(kept("embedding", *tables.stack_tables(False, (name,), rows, width), *mark))
             made.append(norm(f"model.{name}.norm", width, c.word("norm_class"), c.flag("norm_bias")))
     return (*made, *_head(c, kind, both=False)), cls
 

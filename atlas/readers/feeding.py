@@ -18,6 +18,8 @@ CANONICAL = {
     "gelu_fast": "gelu_tanh",
     "gelu_accurate": "gelu_tanh",
     "relu^2": "relu2",
+    "swiglu": "silu",
+    "gegelu": "quick_gelu",
 }
 """Other spellings of one function (transformers 5.24, activations.py)."""
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from atlas.layouts.words import Borrowed
 from atlas.numbers.structure import Part
-from atlas.parts.attention import Gqa, gqa
+from atlas.parts.borrowed import Sourced, sourced
 from atlas.parts.compressed import Compressed, compressed
+from atlas.parts.differential import gdla
 from atlas.parts.latent import Additions, Mla, mla, with_additions
-from atlas.parts.sparse import Blocks, Dsa, Indexer, block_sparse, dsa, scaled
-from atlas.readers.attention import head_dim, kv_heads, rotary_dim
-from atlas.readers.view import View
+from atlas.parts.sparse import Blocks, Dsa, Indexer, block_sparse, dsa, scaled, strided
+from atlas.readers.attention import read_gqa
+from atlas.readers.view import View, may_say
 from atlas.reading.config import Config
+from atlas.refusal import contradiction
 
 
 def latent(v: View) -> Mla:
@@ -91,12 +94,37 @@ def read_scaled(v: View) -> Part:
 
 
 def read_block_sparse(v: View) -> Part:
-    """Attention behind an indexer over blocks, as the config states it."""
-    d, heads = v.count("hidden_size"), v.count("num_attention_heads")
-    hd = head_dim(v, d, heads)
-    base = gqa(Gqa(d, heads, kv_heads(v, heads), hd, hd, qk_norm=v.text("qk_norm"), rotary_dim=rotary_dim(v, hd)))
-    positions = v.count("index_topk_blocks") * v.count("index_block_size")
-    return block_sparse(base, Blocks(d, v.count("index_n_heads"), v.count("index_head_dim"), positions))
+    """Attention behind an indexer over blocks: it lets so many blocks through, or so many positions of them."""
+    positions = v.opt_count("index_budget") or v.count("index_topk_blocks") * v.count("index_block_size")
+    pool = v.opt_count("index_pool") or 1
+    scalars = Blocks(v.count("hidden_size"), v.count("index_n_heads"), v.count("index_head_dim"), positions, pool)
+    return block_sparse(read_gqa(v), scalars)
+
+
+def read_strided(v: View) -> Part:
+    """Attention over local blocks and every n-th block before them (Phi-3-small)."""
+    local = v.count("blocksparse_num_local_blocks") * v.count("blocksparse_block_size")
+    return strided(read_gqa(v), local, v.count("blocksparse_vert_stride"))
+
+
+def read_gdla(v: View) -> Part:
+    """Grouped differential attention: key heads share the latent, so that they are no heads of the cache."""
+    heads, noise, shared = v.count("num_attention_heads"), v.count("num_noise_heads"), v.count("num_key_value_heads")
+    width, rope = v.count("head_dim"), v.count("qk_rope_head_dim")
+    if (heads - noise) % noise or rope >= width:
+        raise contradiction(f"{heads} heads are no groups of {noise} noise heads, or rope {rope} fills {width}")
+    window = None if v.text("mixer") == "full_attention" else v.count("window")
+    ranks, values = (v.count("q_lora_rank"), v.count("kv_lora_rank")), v.count("v_head_dim")
+    scalars = Mla(v.count("hidden_size"), heads, *ranks, width - rope, rope, values)
+    return gdla(scalars, heads - noise, shared, window)
+
+
+def read_sourced(v: View) -> Part:
+    """A window, and a compressed cache that the layout says this or an earlier layer makes (DeepSeek-V4.1)."""
+    own = may_say(v, Borrowed) or Borrowed("window")
+    indexer = read_indexer(v) if own.index else None
+    chooses = own.index in ("choice", "keys")
+    return sourced(Sourced(_common(v.config), own.ratio, own.makes, own.source, indexer, chooses, own.index == "keys"))
 
 
 def read_compressed(v: View) -> Part:

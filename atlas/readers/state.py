@@ -6,6 +6,7 @@ from math import ceil
 
 from atlas.numbers.structure import Part
 from atlas.parts.convolved import short_conv
+from atlas.parts.linear import Linear, gated_linear
 from atlas.parts.recurrent import (
     GatedDelta,
     Kda,
@@ -16,6 +17,7 @@ from atlas.parts.recurrent import (
     gated_delta,
     kda,
     lightning,
+    lightning_normed,
     mlstm,
     rg_lru,
     rwkv,
@@ -129,6 +131,24 @@ def read_gated_delta(v: View) -> Part:
     )
 
 
+def read_gated_linear(v: View) -> Part:
+    """Linear attention as the config states it: widths are shares of the hidden size, or heads of a stated width."""
+    d, heads, stated = v.count("hidden_size"), v.count("num_attention_heads"), v.opt_count("head_dim")
+    value_heads = v.opt_count("num_value_heads") or heads
+    wide = (v.config.number("expand_k") or 0.0) * d if stated is None else heads * stated
+    many = (v.config.number("expand_v") or 0.0) * (d if stated is None else value_heads * stated)
+    if wide != int(wide) or many != int(many) or not wide or not many or wide % heads or many % value_heads:
+        raise contradiction(f"keys of {wide:g} and values of {many:g} do not divide into {heads} and {value_heads}")
+    if value_heads != heads:
+        raise not_derivable("num_v_heads is not num_heads: no published model has it")
+    kv = v.opt_count("num_key_value_heads") or heads
+    if heads % kv:
+        raise contradiction(f"{heads} heads do not divide into {kv} groups")
+    kernel = v.count("linear_conv_kernel_dim") if v.flag("use_short_conv") else 0
+    gates = v.flag("use_output_gate"), v.opt_count("key_gate_rank") or 0, v.flag("betas"), v.flag("decays")
+    return gated_linear(Linear(d, heads, int(wide), int(many), heads // kv, kernel, *gates, v.text("linear_label")))
+
+
 def read_kda(v: View) -> Part:
     """A mixer as the config states it."""
     heads, width, kernel = v.count("linear_num_heads"), v.count("linear_head_dim"), v.count("linear_conv_kernel_dim")
@@ -151,6 +171,14 @@ def read_lightning(v: View) -> Part:
     """A mixer as the config states it."""
     d, heads = v.count("hidden_size"), v.count("num_attention_heads")
     return lightning(Lightning(d, heads, head_dim(v, d, heads), v.count("block_size")))
+
+
+def read_lightning_normed(v: View) -> Part:
+    """A mixer with norms of queries and keys, with as many key as query heads (Ling 2.5)."""
+    d, heads = v.count("hidden_size"), v.count("num_attention_heads")
+    if v.opt("num_kv_heads_for_linear_attn") not in (None, heads):
+        raise not_derivable("num_kv_heads_for_linear_attn is not num_attention_heads: no published model has it")
+    return lightning_normed(d, heads, head_dim(v, d, heads), v.flag("use_qk_norm"))
 
 
 def read_mlstm(v: View) -> Part:

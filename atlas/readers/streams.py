@@ -5,14 +5,20 @@ from __future__ import annotations
 from atlas.numbers.structure import Part
 from atlas.parts.norms import gated_norm, norms, vectors, within
 from atlas.parts.reused import again
-from atlas.parts.streams import altup, connection, layer_input, no_residual, residual
+from atlas.parts.streams import altup, connection, layer_input, low_rank, no_residual, residual
 from atlas.readers.view import View
 from schemas.vocabulary import Component
 
 
 def read_connection(v: View) -> Part:
     """The mixing as the config states it."""
-    return connection(v.count("hidden_size"), v.count("hc_mult"), v.flag("streams_mix"))
+    normed = v.opt("streams_norm") is True
+    return connection(v.count("hidden_size"), v.count("hc_mult"), v.flag("streams_mix"), normed=normed)
+
+
+def read_low_rank(v: View) -> Part:
+    """The mixing through a bottleneck as the config states it."""
+    return low_rank(v.count("hidden_size"), v.count("hc_count"), v.count("hc_lowrank"), injects=True)
 
 
 def read_gated_norm(v: View) -> Part:

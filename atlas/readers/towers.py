@@ -55,7 +55,7 @@ def read_towers(c: Config, data: Raw) -> Towers:
 class Scope:
     """The scalars of one row, answered from one config object: keys, class defaults, derived sizes."""
 
-    __slots__ = ("beside", "facts", "raw", "read", "row", "where")
+    __slots__ = ("beside", "facts", "known", "raw", "read", "row", "where")
 
     def __init__(self, row: TowerRow, raw: Mapping[str, Any], where: str, beside: dict[str, Any]) -> None:
         self.row = row
@@ -63,10 +63,16 @@ class Scope:
         self.where = where
         self.beside = beside
         self.facts: Mapping[str, Any] = {}
+        self.known: dict[str, Any] = {}
         self.read: set[str] = {"model_type"}
 
     def __call__(self, name: str) -> Any:
         """The value of a name; raises `Refused` where nothing answers."""
+        if name not in self.known:
+            self.known[name] = self._answer(name)
+        return self.known[name]
+
+    def _answer(self, name: str) -> Any:
         if name in self.facts:
             return self.facts[name]
         if name in self.row.sizes:
@@ -120,6 +126,8 @@ def _towers(c: Config, data: Raw, row: TowerRow) -> Iterator[Tower]:
 
 def _scope(held: Held, wrapper: Scope, data: Raw, beside: dict[str, Any]) -> Scope | None:
     """The scope that a tower's sizes are read in; None where the wrapper has no such tower."""
+    if not evaluate(held.when, wrapper):
+        return None
     if not held.config:
         return wrapper
     raw = _at(data, held.config)

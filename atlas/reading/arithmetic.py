@@ -50,7 +50,11 @@ def _value(node: ast.expr, lookup: Lookup) -> Any:
 
 
 def _name(node: Any, lookup: Lookup) -> Any:
-    return lookup(ast.unparse(node))
+    return lookup(_dotted(node))
+
+
+def _dotted(node: Any) -> str:
+    return node.id if isinstance(node, ast.Name) else f"{_dotted(node.value)}.{node.attr}"
 
 
 def _constant(node: Any, lookup: Lookup) -> Any:  # noqa: ARG001 - every node is read alike

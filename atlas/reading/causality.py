@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from atlas.refusal import bad_value
+
 if TYPE_CHECKING:
     from atlas.reading.config import Config
 
@@ -24,11 +26,19 @@ def looks_both_ways(c: Config) -> bool:
     return True
 
 
+def _switched(c: Config) -> bool:
+    """Gemma 3 says true, Gemma 4 says for which tokens; raises `Refused` where a class is told the other way."""
+    stated, words = c.opt(SWITCH), c.rules.facts.get("bidirectional_words", False)
+    if stated is not None and (stated not in ("all", "vision") if words else type(stated) is not bool):
+        raise bad_value(SWITCH, stated, "all or vision" if words else "true or false")
+    return stated in (True, "all")
+
+
 def _said(c: Config) -> str | None:
     if c.raw.get("is_causal") is False:
         c.read.add("is_causal")
         return "is_causal is false"
-    if SWITCH in c.rules.visible and c.opt(SWITCH) in (True, "all"):
+    if SWITCH in c.rules.visible and _switched(c):
         return f"{SWITCH} is {str(c.opt(SWITCH)).lower()}"
     if c.rules.facts.get("looks_both_ways"):
         return f"the classes of {c.rules.model_type}"

@@ -50,7 +50,7 @@ def checked(data: Raw, rules: Family) -> None:
     """Raise `Refused` (unknown_class) where a class is named that these rules do not describe."""
     cls = named(data)
     if cls is not None and cls not in rules.class_names:
-        raise _unlisted(cls, rules)
+        raise _unlisted(cls, said(data, rules))
     own = remote(data) if "auto_map" in data else {}
     if cls in own.values():
         return
@@ -59,15 +59,13 @@ def checked(data: Raw, rules: Family) -> None:
             raise Refused(
                 RefusalKind.UNKNOWN_CLASS,
                 f"auto_map gives {auto} the class {shown(each)}, which is none of those that the rules of "
-                f"{rules.model_type} describe",
+                f"{said(data, rules)} describe",
             )
 
 
-def _unlisted(cls: str, rules: Family) -> Refused:
-    return Refused(
-        RefusalKind.UNKNOWN_CLASS,
-        f"the class {shown(cls)} is none of those that the rules of {rules.model_type} describe",
-    )
+def _unlisted(cls: str, family: str) -> Refused:
+    reason = f"the class {shown(cls)} is none of those that the rules of {family} describe"
+    return Refused(RefusalKind.UNKNOWN_CLASS, reason)
 
 
 def adapter_of(data: Raw) -> str | None:

@@ -50,7 +50,9 @@ def _otherwise(rules: Family) -> frozenset[str]:
 
 def nested(c: Config, key: str) -> Raw:
     """The encoder's own config; raises `Refused` where the file has none."""
-    found = c.outer.get(key)
+    found: Any = c.outer
+    for step in key.split("."):
+        found = found.get(step) if isinstance(found, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     if not isinstance(found, dict):
         raise Refused(RefusalKind.MISSING_KEY, f"{key} is needed: the encoder's own config is not in the file")
     return found  # pyright: ignore[reportUnknownVariableType]

@@ -22,6 +22,10 @@ BY_WORD = {
 """Words in a class name or model_type that say what a refused file is."""
 
 
+OF_DRAFTS = ("medusa_", "eagle_", "dflash_", "dspark_", "speculators_")
+"""Beginnings of keys that only drafts have."""
+
+
 def kind_of(c: Config, model: Model, *, has_cache: bool) -> ModelKind:
     """The kind, by what the rules say of the class, then its head, its stacks and its mask."""
     stated = c.rules.facts.get("kind")
@@ -53,4 +57,5 @@ def named_kind(data: Raw | None) -> ModelKind | None:
 def _names(data: Raw) -> list[str]:
     stated: Any = data.get("architectures")
     named: list[Any] = stated[:1] if type(stated) is list else []  # pyright: ignore[reportUnknownVariableType]
-    return [n for n in (data.get("model_type"), *named, *classes.remote(data).values()) if isinstance(n, str)]
+    said = (data.get("model_type"), *named, *classes.remote(data).values())
+    return [*(n for n in said if isinstance(n, str)), *(key for key in data if key.startswith(OF_DRAFTS))]

@@ -36,8 +36,8 @@ WORDS = {
     "list": "a list",
     "obj": "an object",
 }
-NEVER_NULL = frozenset(("tie_word_embeddings",))
-"""Keys whose null the library refuses, and that no rule could answer."""
+NEVER_NULL = frozenset(("tie_word_embeddings", "is_causal"))
+"""Keys whose null the library refuses or takes for false, and that no rule could answer."""
 CLOSED = frozenset((
     "quantization_config", "compression_config", "vision_config", "audio_config", "id2label", "label2id",
     "task_specific_params",

@@ -29,7 +29,7 @@ def covered(found: Iterable[Unit], s: Settings) -> None:
     listed = {pattern(n) for key in _LISTS for n in _names(s.get(key)) if _OF_LAYERS in n and not n.startswith("re:")}
     if not listed:
         return
-    known = {spelled for u in found for spelled in _forms(u)}
+    known = {spelled for form in {pattern(u.name) for u in found} for spelled in _forms(form)}
     for name in sorted(listed - known):
         taken = shell([name])
         if "*" not in name or not any(taken(k) for k in known):
@@ -41,9 +41,9 @@ def _names(listed: object) -> Iterator[str]:
         yield from (x for x in listed if isinstance(x, str))  # pyright: ignore[reportUnknownVariableType]
 
 
-def _forms(u: Unit) -> Iterator[str]:
+def _forms(form: str) -> Iterator[str]:
     """Every spelling of a tensor's name with its numbers left open, and of all that it stands in."""
-    for spelled in spellings(pattern(u.name)):
+    for spelled in spellings(form):
         at = spelled
         while at:
             yield at

@@ -40,9 +40,13 @@ def expression(text: str) -> re.Pattern[str]:
         raise Unsaid(f"a pattern of the settings is no regular expression: {error}") from error
 
 
-@lru_cache(maxsize=8192)
-def _shell(text: str) -> re.Pattern[str]:
-    return re.compile(translate(text))
+@lru_cache(maxsize=1024)
+def _any_of(patterns: tuple[str, ...]) -> Taken:
+    """Whether a name fits one of these shell patterns; they are one expression, so that long lists cost little."""
+    if not patterns:
+        return lambda _: False
+    found = re.compile("|".join(translate(p) for p in patterns))
+    return lambda name: found.match(name) is not None
 
 
 def texts(listed: object, what: str) -> list[str]:
@@ -64,8 +68,8 @@ def exact_or_re(patterns: Iterable[str]) -> Taken:
 def shell(patterns: Iterable[str]) -> Taken:
     """ModelOpt: a name or a shell pattern; a module below a named one counts as named."""
     plain = {p for p in patterns if "*" not in p and "?" not in p}
-    found = [_shell(p) for p in patterns if p not in plain]
-    return lambda name: any(_below(s, plain) or any(e.match(s) for e in found) for s in spellings(name))
+    found = _any_of(tuple(p for p in patterns if p not in plain))
+    return lambda name: any(_below(s, plain) or found(s) for s in spellings(name))
 
 
 def _below(name: str, plain: set[str]) -> bool:
@@ -82,10 +86,9 @@ def ends(patterns: Iterable[str]) -> Taken:
     listed = list(patterns)
     plain = {p for p in listed if "*" not in p}
     tails = tuple(p for p in plain if "." not in p)
-    stars = [_shell(p + tail) for p in listed if "*" in p for tail in ("", ".*")]
+    stars = _any_of(tuple(p + tail for p in listed if "*" in p for tail in ("", ".*")))
     return lambda name: any(
-        _below(s, plain) or (bool(tails) and s.endswith(tails)) or any(e.match(s) for e in stars)
-        for s in spellings(name)
+        _below(s, plain) or (bool(tails) and s.endswith(tails)) or stars(s) for s in spellings(name)
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from atlas.checkpoint.expected import spelled
@@ -67,8 +68,9 @@ class Unit(NamedTuple):
 _WHERE = {Component.MTP: "drafts", Component.TOWERS: "towers", Component.BUFFERS: "buffers"}
 
 
+@lru_cache(maxsize=256)
 def units(
-    model: Model, family: Family, towers: Iterable[Tower] = (), *, drafts: bool, named: Collection[str] = ()
+    model: Model, family: Family, towers: tuple[Tower, ...] = (), *, drafts: bool, named: frozenset[str] = frozenset()
 ) -> tuple[Unit, ...]:
     """Everything a checkpoint of this model stores, tied weights once, drafting layers where they are in the files.
 

@@ -3,4 +3,4 @@
 SQL runs in a child process with limits; its answers come in several formats.
 """
 
-__all__ = ["examples", "formats", "found", "handed", "names", "query", "resolver", "whatif"]
+__all__ = ["drafts", "examples", "formats", "found", "handed", "names", "query", "resolver", "whatif"]

@@ -29,8 +29,8 @@ _EXPLAIN = re.compile(r"(?is)(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*explain\b(?:\s+an
 
 
 def main(order: dict[str, Any]) -> None:
-    """Obey one order: database, sql, form, timeout (s), memory_mib."""
-    _limit(order["timeout"], order["memory_mib"])
+    """Obey one order: database, history (name and path of every snapshot), sql, form, timeout (s), memory_mib."""
+    _limit(order["timeout"], order["memory_mib"], len(order["history"]))
     assert isinstance(sys.stdout, io.TextIOWrapper)  # noqa: S101 - a pipe
     sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", newline="")
     try:
@@ -48,14 +48,14 @@ class _Refused(Exception):
     """Not a statement that may run here."""
 
 
-def _limit(timeout: float, memory_mib: int) -> None:
+def _limit(timeout: float, memory_mib: int, files: int) -> None:
     seconds = int(timeout) * 2 + 2  # two threads
     for what, most in (
         (resource.RLIMIT_CPU, seconds),
         (resource.RLIMIT_AS, (memory_mib + _HEADROOM_MIB) << 20),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_NOFILE, 64),
+        (resource.RLIMIT_NOFILE, 64 + files),
     ):
         hard = resource.getrlimit(what)[1]
         ceiling = most if hard == resource.RLIM_INFINITY else min(most, hard)
@@ -64,8 +64,6 @@ def _limit(timeout: float, memory_mib: int) -> None:
 
 def _run(order: dict[str, Any]) -> str:
     settings: dict[str, str | bool | int | float | list[str]] = {
-        # Tables that a reader hands in lie in a file of their own, which has to be opened before the door is shut.
-        "enable_external_access": "true" if order.get("handed") else "false",
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
         "python_enable_replacements": "false",
@@ -74,9 +72,14 @@ def _run(order: dict[str, Any]) -> str:
         "temp_directory": "",
         "max_execution_time": str(int(order["timeout"] * 1000)),
     }
-    con = duckdb.connect(order["database"], read_only=True, config=settings)
+    if order["history"]:
+        con = _with_history(order["history"], settings)
+    else:
+        con = duckdb.connect(order["database"], read_only=True, config=settings)
     if order.get("handed"):
         _take_in(con, order["handed"])
+    con.execute("SET enable_external_access = false")
+    con.execute("SET enable_progress_bar = false")  # it would be drawn among the rows
     con.execute("SET lock_configuration = true")
     _require_one_select(con, order["sql"])
     cursor = con.execute(order["sql"], order.get("parameters") or None)
@@ -87,12 +90,35 @@ def _run(order: dict[str, Any]) -> str:
 
 
 def _take_in(con: Any, handed: dict[str, Any]) -> None:
-    """Open the file of a reader's own tables for reading, name them, and shut the door behind it."""
-    place = handed["database"].replace("'", "''")
-    con.execute(f"ATTACH '{place}' AS handed (READ_ONLY)")
+    """Open the file of a reader's own tables for reading and name them, before the door is shut."""
+    con.execute(f"ATTACH {_quoted(handed['database'])} AS handed (READ_ONLY)")
     for name in handed["tables"]:
         con.execute(f'CREATE TEMP VIEW "{name}" AS SELECT * FROM handed.main."{name}"')
-    con.execute("SET enable_external_access = false")
+
+
+def _with_history(history: list[list[str]], settings: dict[str, Any]) -> Any:
+    """Every snapshot attached, the last in use, and view `history`: all their fingerprints, by snapshot.
+
+    It has the columns that all of them have.
+    """
+    con = duckdb.connect(":memory:", config=settings)
+    parts: list[str] = []
+    common: list[str] | None = None
+    for number, (name, path) in enumerate(history):
+        con.execute(f"ATTACH {_quoted(path)} AS snapshot_{number} (READ_ONLY)")
+        there = [row[0] for row in con.execute(f"DESCRIBE snapshot_{number}.fingerprints").fetchall()]
+        common = there if common is None else [c for c in common if c in there]
+        day = name.partition(".")[0]
+        parts.append(f"SELECT {_quoted(name)} AS snapshot, {_quoted(day)}::DATE AS day, %s FROM snapshot_{number}")
+    columns = ", ".join(f'"{c}"' for c in common or [])
+    union = " UNION ALL ".join(f"{part % columns}.fingerprints" for part in parts)
+    con.execute(f"CREATE TEMP VIEW history AS {union}")
+    con.execute(f"USE snapshot_{len(history) - 1}")
+    return con
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _require_one_select(con: Any, sql: str) -> None:

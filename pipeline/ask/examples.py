@@ -37,6 +37,10 @@ GROUP BY design_id HAVING count(*) > 1 ORDER BY models DESC, design_id""",
 SELECT repo_id, layer_mix, state_bytes_constant
 FROM fingerprints WHERE state_bytes_constant > 0
 ORDER BY state_bytes_constant DESC""",
+    "Models whose design is not the one of the base they state": """
+SELECT repo_id, base_model, relation, design_id, base_design_id
+FROM lineage WHERE NOT is_same_design
+ORDER BY base_model, repo_id""",
     "Why configs gave no numbers": """
 SELECT kind, count(*) AS configs, any_value(reason) AS example
 FROM refusals GROUP BY kind ORDER BY configs DESC""",

@@ -127,9 +127,12 @@ def _exact(value: object) -> float | str:
 
 
 def csv_rows(columns: Columns, chunks: Chunks, write: Write) -> int:
-    """RFC 4180 with a header; text that a spreadsheet would run as a formula begins with an apostrophe."""
+    """A header and rows quoted as in RFC 4180, lines ending in LF as shell tools want them.
+
+    Text that a spreadsheet would run as a formula begins with an apostrophe.
+    """
     buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator="\r\n")
+    writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow([csv_cell(name) for name, _ in columns])
     rows = 0
     for chunk in chunks:

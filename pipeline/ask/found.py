@@ -55,6 +55,8 @@ class Found(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     snapshot: str | None = None
     design_id: str | None = None
     config_source: str | None = None
+    cite: str | None = None
+    check: str | None = None  # what the snapshot says of its total against an independent one
     as_of: str | None = None
     reported: tuple[tuple[str, str, str, str], ...] = ()
     beside: Beside | None = None
@@ -77,9 +79,9 @@ class Found(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return refusal(self.raw, self.name, None)
         plain = derive(self.raw, name=self.name)
         found = plain if self.beside is None else beside.weighed(plain, self.raw, self.beside)
-        if self.revision is None:
-            return found
-        row = msgspec.structs.replace(found.fingerprint, revision=self.revision)
+        known: dict[str, str] = {} if self.revision is None else {"revision": self.revision}
+        known |= {} if self.check is None or found.model is None else {"check": self.check}
+        row = msgspec.structs.replace(found.fingerprint, **known)
         return msgspec.structs.replace(found, fingerprint=row)
 
     def what_if(self, changes: list[str] | None) -> Derived:

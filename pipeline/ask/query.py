@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import MappingProxyType
@@ -49,10 +49,12 @@ def run(
     *,
     form: Format = "table",
     timeout: float = 30.0,
+    history: Sequence[tuple[str, Path]] = (),
     given: Given | None = None,
 ) -> str:
     """Run `sql` and pass what it prints (UTF-8) to `write` as it comes; return a note for people.
 
+    With `history`, snapshots by name and the database's own the last, there is a view of that name over all of them.
     Files of `given` are read here and not by the child, which sees them as tables.
 
     Raises:
@@ -62,27 +64,20 @@ def run(
     given = given or Given()
     with ExitStack() as stack:
         handed = handed_in(given.tables, database, stack) if given.tables else None
-        return _run(database, sql, write, form, timeout, dict(given.parameters), handed)
+        order = {
+            "database": str(database.resolve()),
+            "history": [(name, str(path.resolve())) for name, path in history],
+            "sql": sql,
+            "form": form,
+            "timeout": timeout,
+            "memory_mib": MEMORY_MIB,
+            "parameters": dict(given.parameters),
+            "handed": handed,
+        }
+        return _obeyed(order, write, timeout)
 
 
-def _run(
-    database: Path,
-    sql: str,
-    write: Callable[[bytes], object],
-    form: Format,
-    timeout: float,
-    parameters: dict[str, Any],
-    handed: dict[str, Any] | None,
-) -> str:
-    order = {
-        "parameters": parameters,
-        "handed": handed,
-        "database": str(database.resolve()),
-        "sql": sql,
-        "form": form,
-        "timeout": timeout,
-        "memory_mib": MEMORY_MIB,
-    }
+def _obeyed(order: dict[str, Any], write: Callable[[bytes], object], timeout: float) -> str:
     arguments = [sys.executable, "-I", "-S", "-c", _START, json.dumps(sys.path), json.dumps(order)]
     with subprocess.Popen(  # noqa: S603 - our own interpreter and our own module
         arguments,

@@ -46,7 +46,7 @@ def hf(
     if upload is not None:
         from pipeline.export.upload import upload as put
 
-        address = put(made.folder, upload, f"Snapshot {made.entry.id}", endpoint, login.token())
+        address = put(made.folder, upload, f"Snapshot {made.entry.id}", endpoint, login.token(), made.entry.id)
     _print(made, json, address)
 
 

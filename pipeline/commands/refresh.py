@@ -69,6 +69,16 @@ def run(
     with watching(quiet=json) as watch:
         report = refresh(options, watch)
     _print_json(report) if json else _print(report)
+    if source == "catalogue" and not json:
+        _tell_digests(report)
+
+
+def _tell_digests(report: Report) -> None:
+    from pipeline.store import cite
+
+    said = cite.against_record(report.path)
+    if said is not None:
+        print(f"the tables' digest {said}", file=sys.stderr)
 
 
 def _day(text: str | None) -> dt.date | None:

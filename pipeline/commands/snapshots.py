@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -58,13 +58,29 @@ def verify(
         str | None, typer.Argument(help="The snapshot's date; all of them where none is named.")
     ] = None,
     *,
+    archive: Annotated[
+        bool, typer.Option("--archive", help="Prove the archive of the crawls instead: every page, row and config.")
+    ] = False,
     home: Home = Path(),
 ) -> None:
     """Prove snapshots: every byte and every row as published, the chain unbroken; exit code 6 where one is not."""
+    if archive:
+        _verify_archive(home)
+        return
     from pipeline.store import snapshot as shelf_of
 
     for entry in shelf_of.verify(home, snapshot):
         typer.echo(f"{entry.id}  whole  {entry.models:,} models, {entry.bytes:,} bytes, manifest {entry.manifest[:16]}")
+
+
+def _verify_archive(home: Path) -> None:
+    from pipeline.errors import NotFound
+    from pipeline.hub.archive import Archive
+
+    if not (home / "archive" / "hub.sqlite").is_file():
+        raise NotFound(f"{home / 'archive'} holds no archive: 'atlas refresh --source hub' makes one")
+    with Archive(home) as held:
+        typer.echo(f"archive  whole  {held.verify():,} configs, {held.path.stat().st_size:,} bytes")
 
 
 Date = Annotated[str, typer.Argument(metavar="D", help="The snapshot's date.")]
@@ -109,16 +125,50 @@ def retract(
 
     index = shelf.retract(home, snapshot, why)
     typer.echo(f"snapshot {snapshot} is retracted; latest is {index.latest or 'none: run atlas refresh'}", err=True)
+    pages = home / "reports" / "guide"
+    if any(f"snapshot {snapshot}" in p.read_text("utf-8", errors="replace").lower() for p in pages.glob("*.md")):
+        typer.echo(f"{pages} was built from it and stands as it is: 'atlas guide build' builds it anew", err=True)
 
 
-def prune(*, home: Home = Path()) -> None:
-    """Delete the files of retracted snapshots; the index keeps their dates and reasons."""
-    from pipeline.store import shelf
+def prune(
+    *,
+    daily: Annotated[int, typer.Option("--keep-daily", min=0, help="Keep the last snapshot of the last N days.")] = 0,
+    weekly: Annotated[int, typer.Option("--keep-weekly", min=0, help="The same of N weeks, Monday to Sunday.")] = 0,
+    monthly: Annotated[str, typer.Option("--keep-monthly", help="The same of N months, or of all.")] = "0",
+    apply: Annotated[bool, typer.Option("--apply", help="Delete; without it nothing goes.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go: the default.")] = False,
+    home: Home = Path(),
+) -> None:
+    """Delete the files of retracted snapshots; with --keep-... also those that this policy does not keep.
 
-    gone = shelf.prune(home)
+    A policy first says what would go and how much that frees; --apply does it. The latest snapshot always stays, every
+    file that stays is complete by itself, and the index keeps the digests of what went.
+    """
+    from pipeline.errors import Usage
+    from pipeline.store import prune as pruning
+
+    if monthly != "all" and not monthly.isdecimal():
+        raise Usage(f"--keep-monthly {monthly}: give a number of months, or all")
+    keep = pruning.Keep(daily, weekly, pruning.ALL if monthly == "all" else int(monthly))
+    if any(keep):
+        _thin(home, keep, apply=apply and not dry_run)
+        return
+    gone = pruning.prune(home)
     for path in gone:
         typer.echo(path)
     typer.echo(f"{len(gone)} files of retracted snapshots deleted", err=True)
+
+
+def _thin(home: Path, keep: Any, *, apply: bool) -> None:
+    from pipeline.store import prune as pruning
+    from pipeline.store import shelf
+
+    made = pruning.thin(home, keep) if apply else pruning.plan(shelf.read(shelf.folder(home)), keep)
+    for entry in made.gone:
+        typer.echo(f"{entry.id}  {entry.bytes:,} bytes")
+    state = "deleted" if apply else "would go; nothing was deleted, --apply does it"
+    kept = f"{len(made.kept)} snapshots stay, {sum(e.bytes for e in made.kept):,} bytes"
+    typer.echo(f"{len(made.gone)} snapshots, {made.freed:,} bytes {state}; {kept}", err=True)
 
 
 actions = [ls, verify, rederive, retract, prune]

@@ -27,6 +27,9 @@ def run(
         Literal["table", "json", "csv", "md"], typer.Option("--format", help="How rows are printed.")
     ] = "table",
     timeout: Annotated[float, typer.Option("--timeout", min=0.1, max=86_400, help="Seconds a query may take.")] = 30.0,
+    every: Annotated[
+        bool, typer.Option("--all", help="Every snapshot at once: view history has their fingerprints by snapshot.")
+    ] = False,
     examples: Annotated[bool, typer.Option("--examples", help="Show queries to start from.")] = False,
     json: Json = False,
     snapshot: Snapshot = None,
@@ -35,8 +38,8 @@ def run(
     """Ask a snapshot one question in SQL, read-only.
 
     Tables: models, configs, designs, layers, parameters, states, stored, constants, refusals, features, reported,
-    checks, disagreements, measurements, snapshot. Views: fingerprints, evidence, layers_expanded, unread_keys. Macro:
-    kv_bytes(model, context, bytes_per_element).
+    checks, disagreements, measurements, runs, snapshot. Views: fingerprints, evidence, layers_expanded, unread_keys,
+    lineage, kept; with --all also history. Macro: kv_bytes(model, context, bytes_per_element).
 
     A file of yours joins them with --with; DuckDB itself opens a snapshot's file too.
     """
@@ -56,7 +59,9 @@ def run(
     given = engine.Given(handed.parameters(values), handed.named(tables))
     _, path = shelf.locate(home, snapshot)
     text = _text(query, file)
-    note = engine.run(path, text, _to_stdout, form="json" if json else form, timeout=timeout, given=given)
+    history = [(entry.id, found) for entry, found in shelf.all_of(home, last=snapshot)] if every else []
+    form = "json" if json else form
+    note = engine.run(path, text, _to_stdout, form=form, timeout=timeout, history=history, given=given)
     if note == "0 rows":
         for said in handed.misnamed(path, text, given.parameters):
             typer.echo(f"atlas: {terminal(said)}", err=True)

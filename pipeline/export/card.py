@@ -7,7 +7,9 @@ from pathlib import Path
 
 import duckdb
 
+from pipeline.store import cite
 from pipeline.store.build import WHOLE
+from pipeline.store.cite import Cited
 from pipeline.text import markdown
 from schemas import views
 from schemas.registry import TABLES
@@ -39,6 +41,13 @@ models = load_dataset("OWNER/NAME", "{first}", split="train")
 SELECT repo_id, params_total, kv_bytes_per_token FROM '{data}/{first}.parquet' ORDER BY params_total DESC LIMIT 10;
 ```
 
+The snapshot itself is `atlas.duckdb`, with its views, macros and comments; a tag holds every date:
+
+```sql
+ATTACH 'https://huggingface.co/datasets/OWNER/NAME/resolve/{day}/atlas.duckdb' AS atlas (READ_ONLY);
+USE atlas;
+```
+
 Layers, parameters and states are in run-length form: a row stands for `repeats` equal layers. Maps are lists of
 (key, value).
 
@@ -64,9 +73,9 @@ def card(snapshot: Path, rows: Mapping[str, int], data: str, dictionary: str) ->
         "",
         f"# LLM architecture atlas, snapshot {whole[0]}",
         _ABOUT.format(dictionary=dictionary),
-        *_facts(whole, verdicts),
+        *_facts(whole, verdicts, cite.cited(snapshot)),
         *_tables(rows, data),
-        _USE.format(first=first, data=data),
+        _USE.format(first=first, data=data, day=whole[0]),
     ]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -91,13 +100,14 @@ def _size(rows: int) -> str:
     return next((word for most, word in _SIZES if rows < most), "n>1M")
 
 
-def _facts(whole: tuple[object, ...], verdicts: list[tuple[str, int]]) -> Iterator[str]:
+def _facts(whole: tuple[object, ...], verdicts: list[tuple[str, int]], found: Cited) -> Iterator[str]:
     _, source, schema, code, listed, digest = whole
     told = ", ".join(f"{count:,} {verdict}" for verdict, count in verdicts)
     yield f"- source: {markdown(str(source))}, {listed:,} repositories"
     yield f"- configs: {told}"
     yield f"- schema {schema}, made by llm-architecture-atlas {code}"
     yield f"- digest of the manifest: `{digest}`"
+    yield f"- cite this snapshot: {markdown(cite.line(found))}"
     yield ""
 
 

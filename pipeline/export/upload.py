@@ -9,8 +9,8 @@ import duckdb
 from pipeline.errors import Invalid, Upstream, Usage
 
 
-def upload(folder: Path, repo: str, message: str, endpoint: str | None, token: str | None) -> str:
-    """Commit the folder to a dataset repository and return the commit's address.
+def upload(folder: Path, repo: str, message: str, endpoint: str | None, token: str | None, tag: str) -> str:
+    """Commit the folder to a dataset repository, tag the commit, and return its address; earlier ones stay.
 
     A repository that does not exist is created private: whoever owns it makes it public.
 
@@ -30,6 +30,7 @@ def upload(folder: Path, repo: str, message: str, endpoint: str | None, token: s
     try:
         api.create_repo(repo, repo_type="dataset", private=True, exist_ok=True)
         commit = api.upload_folder(repo_id=repo, repo_type="dataset", folder_path=folder, commit_message=message)
+        api.create_tag(repo, tag=tag, repo_type="dataset", revision=commit.oid, tag_message=message, exist_ok=True)
     except HFValidationError as error:
         raise Usage(f"--upload {repo}: a dataset is named owner/name ({str(error).splitlines()[0]})") from error
     except (HfHubHTTPError, httpx2.HTTPError, OSError) as error:

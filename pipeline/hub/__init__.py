@@ -3,4 +3,6 @@
 Only this room opens a connection, and only it sees the token.
 """
 
-__all__ = ["crawl", "download", "listing", "login", "reach", "records", "remote", "single"]
+__all__ = [
+    "archive", "attempts", "crawl", "download", "listing", "login", "reach", "records", "remote", "single",
+]  # fmt: skip

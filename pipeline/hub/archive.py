@@ -1,8 +1,8 @@
 """What the crawls brought home, kept for good: every distinct config byte for byte, and which repository had it when.
 
 One SQLite file, `archive/hub.sqlite`, written by one process at a time, each batch in a transaction, so that a crash
-loses at most the batch in hand. Configs and attempts are only ever added. Texts are addressed by their sha256 and
-repositories by a column: no path is made from either.
+loses at most the batch in hand. Configs and attempts are only ever added, and every row carries its digest. Texts are
+addressed by their sha256 and repositories by a column: no path is made from either.
 """
 
 from __future__ import annotations
@@ -10,45 +10,34 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from contextlib import ExitStack
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
 import orjson
 
 from pipeline import durable
 from pipeline.errors import AtlasError, Corrupt
+from pipeline.hub import sealed
 from pipeline.hub.attempts import Attempt, Job, Judged, Run
+from pipeline.hub.sealed import FORMAT
 from schemas.vocabulary import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from pipeline.hub.entry import Entry
 
-FORMAT = 1
-
-SCHEMA = """
-CREATE TABLE runs (run INTEGER PRIMARY KEY AUTOINCREMENT, selection TEXT NOT NULL, day TEXT NOT NULL);
-CREATE TABLE finishes (run INTEGER PRIMARY KEY, summary TEXT NOT NULL);
-CREATE TABLE blobs (digest TEXT PRIMARY KEY, raw BLOB NOT NULL);
-CREATE TABLE attempts (attempt INTEGER PRIMARY KEY AUTOINCREMENT, run INTEGER NOT NULL, repo_id TEXT NOT NULL,
-    revision TEXT NOT NULL, outcome TEXT NOT NULL, digest TEXT, detail TEXT, access TEXT NOT NULL, day TEXT NOT NULL);
-CREATE TABLE state (repo_id TEXT PRIMARY KEY, last INTEGER NOT NULL, good INTEGER) WITHOUT ROWID;
-CREATE TABLE model_types (model_type TEXT PRIMARY KEY, run INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE listing (selection TEXT NOT NULL, repo_id TEXT NOT NULL, run INTEGER NOT NULL, vanished INTEGER NOT NULL,
-    revision TEXT, model_type TEXT, downloads INTEGER, access TEXT NOT NULL, verdict TEXT, detail TEXT,
-    facts BLOB NOT NULL, PRIMARY KEY (selection, repo_id)) WITHOUT ROWID;
-"""
-
-# What each listed repository came to. An attempt counts if it was made at the listed commit; outcomes that may pass at
-# the same commit are due again after a while, and when what the listing says of access changes.
+# What each listed repository came to. An attempt counts if it was made at the listed commit. One that gave no config is
+# evidence that ends: it is due again on its day, when what the listing says of access changes, and when the clock that
+# dated it was ahead.
 JUDGED = """
 SELECT l.repo_id, l.revision, l.facts, l.vanished, l.model_type, l.downloads, l.access, g.digest AS good_digest,
     g.revision AS good_revision, g.day AS good_day,
     coalesce(l.detail, CASE WHEN a.revision = l.revision THEN a.detail END) AS detail,
     CASE WHEN l.verdict IS NOT NULL THEN l.verdict
         WHEN a.revision IS NOT l.revision THEN 'deferred'
-        WHEN a.outcome NOT IN ('ok', 'unsupported', 'too_large') AND (a.access <> l.access OR a.day < :due)
+        WHEN a.outcome <> 'ok' AND (a.access <> l.access OR coalesce(s.due, '') <= :day OR a.day > :day)
             THEN 'deferred'
         WHEN a.outcome = 'ok' AND a.run <= :finished THEN 'unchanged'
         ELSE a.outcome END AS outcome
@@ -79,13 +68,16 @@ class Archive:
         try:
             connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             connection.execute("PRAGMA synchronous = FULL")
+            sealed.teach(connection)
             version = connection.execute("PRAGMA user_version").fetchone()[0]
         except sqlite3.OperationalError as error:
             raise AtlasError(f"cannot open {self.path}: {error}") from error
         except sqlite3.DatabaseError as error:
             raise self.damaged(error) from error
         if version == 0:
-            self._create(connection)
+            self._run(connection, sealed.creation(), point="archive.create")
+        elif version == sealed.OLD_FORMAT:
+            self._run(connection, sealed.upgrade(), point="archive.upgrade")
         elif version != FORMAT:
             raise Corrupt(f"{self.path} is of format {version}, this version reads {FORMAT}; update, or move it away")
         return connection
@@ -94,11 +86,27 @@ class Archive:
         """What to say when SQLite cannot make sense of the file."""
         return Corrupt(f"{self.path} is damaged ({error}); move it away to crawl anew")
 
-    def _create(self, connection: sqlite3.Connection) -> None:
-        with durable.transaction(connection, self.path, point="archive.create"):
-            for statement in SCHEMA.split(";"):
+    def _run(self, connection: sqlite3.Connection, statements: list[str], *, point: str) -> None:
+        with durable.transaction(connection, self.path, point=point):
+            for statement in statements:
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+    def verify(self) -> int:
+        """Prove every page, row and config; return how many configs there are. Raises `Corrupt`."""
+        self._require_whole(every=True)
+        wrong = sealed.wrong_blob(self._connection)
+        if wrong is not None:
+            raise Corrupt(f"{self.path}: a stored config does not match its digest {wrong}; move the file away")
+        return self._one("SELECT count(*) FROM blobs")
+
+    def _require_whole(self, *, every: bool = False) -> None:
+        try:
+            wrong = sealed.damage(self._connection, every=every)
+        except sqlite3.DatabaseError as error:
+            raise self.damaged(error) from error
+        if wrong is not None:
+            raise Corrupt(f"{self.path} is damaged ({wrong}); move it away to crawl anew")
 
     def close(self) -> None:
         """Let the next writer in."""
@@ -111,24 +119,26 @@ class Archive:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def begin(self, selection: str, *, day: str, due: str) -> Run:
-        """Start a run on `day`; outcomes that may pass (gated, missing, ...) count until they are older than `due`."""
+    def begin(self, selection: str, *, day: str) -> Run:
+        """Start a run on `day`; outcomes other than a config count until they are due again. Raises `Corrupt`."""
+        self._require_whole()
         with durable.transaction(self._connection, self.path, point="archive.begin"):
             run = self._one("INSERT INTO runs (selection, day) VALUES (?, ?) RETURNING run", selection, day)
+            sealed.reseal(self._connection, "runs", "run = ?", run)
         finished = self._one("SELECT coalesce(max(run), 0) FROM finishes")
         before = self._one("SELECT max(run) FROM finishes JOIN runs USING (run) WHERE selection = ?", selection)
-        return Run(run, selection, day, due, finished, before)
+        return Run(run, selection, day, finished, before)
 
     def _one(self, statement: str, *values: Any) -> Any:
         return self._connection.execute(statement, values).fetchone()[0]
 
-    def list_page(self, run: Run, page: Iterable[Entry], *, vanished: bool = False) -> None:
-        """Take in a page of the listing."""
-        rows = [_listing_row(run, entry, vanished) for entry in page]
+    def list_page(self, run: Run, page: Iterable[Entry], *, vanished: Mapping[str, int] | None = None) -> None:
+        """Take in a page of the listing. `vanished` says of those not listed how often that was so in a row."""
+        rows = [_listing_row(run, entry, (vanished or {}).get(entry.repo_id, 0)) for entry in page]
         types = [(row[5], run.run) for row in rows if row[5] is not None]
         with durable.transaction(self._connection, self.path, point="archive.listing"):
-            self._connection.executemany(f"INSERT OR REPLACE INTO listing VALUES ({', '.join('?' * 11)})", rows)
-            self._connection.executemany("INSERT OR IGNORE INTO model_types VALUES (?, ?)", types)
+            sealed.put(self._connection, "listing", rows)
+            sealed.put(self._connection, "model_types", types, "IGNORE")
 
     def listed(self, run: Run) -> int:
         """How many repositories this run's listing has."""
@@ -136,14 +146,14 @@ class Archive:
             "SELECT count(*) FROM listing WHERE selection = ? AND run = ? AND NOT vanished", run.selection, run.run
         )
 
-    def absent(self, run: Run) -> list[tuple[str, bool, dict[str, Any]]]:
-        """(repo_id, whether already found missing, facts) of those an earlier run listed and this one does not."""
+    def absent(self, run: Run) -> list[tuple[str, int, dict[str, Any]]]:
+        """(repo_id, how often found missing before, facts) of those an earlier run listed and this one does not."""
         found = self._connection.execute(
             """SELECT repo_id, vanished, facts FROM listing
             WHERE selection = ? AND run < ? AND run >= ? ORDER BY repo_id""",
             (run.selection, run.run, run.before if run.before is not None else run.run),
         )
-        return [(repo_id, bool(vanished), orjson.loads(facts)) for repo_id, vanished, facts in found]
+        return [(repo_id, vanished, orjson.loads(facts)) for repo_id, vanished, facts in found]
 
     def jobs(self, run: Run) -> list[Job]:
         """What is to fetch: one of each new model_type first, then the most downloaded."""
@@ -164,16 +174,44 @@ class Archive:
         blobs = [(row["digest"], row["raw"]) for row in rows if row["digest"] is not None]
         with durable.transaction(self._connection, self.path, point="archive.batch"):
             self._connection.executemany("INSERT OR IGNORE INTO blobs VALUES (?, ?)", blobs)
-            self._connection.executemany(
-                """INSERT INTO attempts
-                VALUES (:attempt, :run, :repo_id, :revision, :outcome, :digest, :detail, :access, :day)""",
-                rows,
-            )
-            self._connection.executemany(
-                """INSERT INTO state VALUES (:repo_id, :attempt, iif(:digest IS NULL, NULL, :attempt))
-                ON CONFLICT DO UPDATE SET last = excluded.last, good = coalesce(excluded.good, good)""",
-                rows,
-            )
+            states = [self._state(row) for row in rows]
+            sealed.put(self._connection, "attempts", ([row[c] for c in _ATTEMPT] for row in rows))
+            sealed.put(self._connection, "state", states)
+
+    def _state(self, row: dict[str, Any]) -> tuple[Any, ...]:
+        """What a repository stands at after an attempt; one that gave no config is due again, each time later."""
+        old = self._connection.execute(
+            "SELECT good, tries, revision, access, outcome FROM state LEFT JOIN attempts ON attempt = last"
+            " WHERE state.repo_id = ?",
+            (row["repo_id"],),
+        ).fetchone()
+        good, tries, *before = old or (None, 0)
+        if row["digest"] is not None:
+            return row["repo_id"], row["attempt"], row["attempt"], 0, None
+        tries = tries + 1 if before[:2] == [row["revision"], row["access"]] else 1
+        return row["repo_id"], row["attempt"], good, tries, again(row["day"], tries)
+
+    def refuse(self, run: Run) -> None:
+        """Let a run that was not believed, and those it went on from, count for nothing: what they tried is due."""
+        runs = "SELECT run FROM runs WHERE selection = ? AND run > ? AND run NOT IN (SELECT run FROM finishes)"
+        found = self._connection.execute(runs, (run.selection, run.before or 0)).fetchall()
+        with durable.transaction(self._connection, self.path, point="archive.refuse"):
+            sealed.put(self._connection, "refused", found)
+            touched = self._connection.execute(
+                "SELECT DISTINCT repo_id FROM attempts WHERE run > ? AND run IN (SELECT run FROM refused)",
+                (run.before or 0,),
+            ).fetchall()
+            self._connection.executemany("DELETE FROM state WHERE repo_id = ?", touched)
+            sealed.put(self._connection, "state", [row for (name,) in touched for row in self._rewound(name)])
+
+    def _rewound(self, repo_id: str) -> list[tuple[Any, ...]]:
+        """What a repository stood at without the refused runs; nothing where there was nothing."""
+        last, good = self._connection.execute(
+            "SELECT max(attempt), max(attempt) FILTER (WHERE digest IS NOT NULL) FROM attempts"
+            " WHERE repo_id = ? AND run NOT IN (SELECT run FROM refused)",
+            (repo_id,),
+        ).fetchone()
+        return [] if last is None else [(repo_id, last, good, 0, None)]
 
     def judged(self, run: Run) -> Iterator[Judged]:
         """What every repository came to, by name; configs are read as they are asked for.
@@ -196,6 +234,18 @@ class Archive:
             if digest is not None and (raw is None or _digest(raw) != digest):
                 raise Corrupt(f"{self.path}: a stored config does not match its digest {digest}; move the file away")
             yield Judged(repo_id, Outcome(outcome), revision, orjson.loads(facts), detail, raw, good_revision, good_day)
+
+    def content(self, run: Run) -> str:
+        """A digest over every row that `judged` would give; what is unchanged counts as ok."""
+        digest = hashlib.sha256()
+        rows = self._connection.execute(
+            f"""SELECT repo_id, replace(outcome, 'unchanged', 'ok'), revision, facts, detail, good_digest,
+            good_revision, good_day FROM ({JUDGED}) ORDER BY repo_id""",
+            run.named(),
+        )
+        for row in rows:
+            digest.update(sealed.seal(*row).encode())
+        return digest.hexdigest()
 
     def outcomes(self, run: Run) -> dict[str, int]:
         """How many repositories came to each outcome."""
@@ -220,7 +270,18 @@ class Archive:
         """Mark a run as brought to its end: what comes after is held against it."""
         with durable.transaction(self._connection, self.path, point="archive.finish"):
             text = orjson.dumps(summary).decode()
-            self._connection.execute("INSERT INTO finishes VALUES (?, ?)", (run.run, text))
+            sealed.put(self._connection, "finishes", [(run.run, text)])
+
+
+def again(day: str, tries: int) -> str:
+    """The day on which to ask again after so many tries without a config: 1, 2, 4, ... days later, at most 32."""
+    try:
+        return (date.fromisoformat(day) + timedelta(days=2 ** min(tries - 1, 5))).isoformat()
+    except OverflowError:  # the calendar ends
+        return day
+
+
+_ATTEMPT = sealed.names("attempts")
 
 
 def _digest(raw: bytes | None) -> str | None:
@@ -240,7 +301,7 @@ def _attempt_row(run: Run, number: int, attempt: Attempt) -> dict[str, Any]:
     }
 
 
-def _listing_row(run: Run, entry: Entry, vanished: bool) -> tuple[Any, ...]:  # noqa: FBT001
+def _listing_row(run: Run, entry: Entry, vanished: int) -> tuple[Any, ...]:
     facts = entry.facts
     return (
         run.selection,

@@ -16,13 +16,12 @@ class Run:
     run: int
     selection: str
     day: str
-    due: str
     finished: int
     before: int | None
 
     def named(self) -> dict[str, Any]:
         """The parameters of JUDGED."""
-        return {"selection": self.selection, "run": self.run, "due": self.due, "finished": self.finished}
+        return {"selection": self.selection, "run": self.run, "day": self.day, "finished": self.finished}
 
 
 class Job(NamedTuple):

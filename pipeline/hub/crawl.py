@@ -14,12 +14,12 @@ import asyncio
 import sqlite3
 import time
 from collections import Counter
-from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Self
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import msgspec
 
-from pipeline.errors import Upstream
+from pipeline.errors import AtlasError, Corrupt, Upstream
 from pipeline.hub import listing, losses
 from pipeline.hub.archive import Archive
 from pipeline.hub.attempts import Attempt, Job, Run
@@ -31,13 +31,12 @@ from pipeline.hub.session import Hub
 from schemas.vocabulary import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Coroutine, Iterator
     from pathlib import Path
 
     from pipeline.hub.listing import Selection
 
-PATIENCE = timedelta(days=7)
-"""After which a gated, missing, disabled or malformed config is asked for again although nothing changed."""
+T = TypeVar("T")
 BATCH = 256
 BATCH_SECONDS = 1.0
 """A crash loses at most so many fetched configs, or so much time."""
@@ -59,9 +58,21 @@ class CrawlResult:
         """Every repository, by name; configs are read from the archive as they are asked for. Raises Corrupt."""
         return (crawled(judged) for judged in self._archive.judged(self._run))
 
-    def finish(self) -> None:
-        """Call it once the snapshot made of this crawl is published: the next crawl builds on it."""
-        self._archive.finish(self._run, msgspec.to_builtins(self.summary))
+    def content(self) -> str:
+        """A digest of everything that tables made of the records follow from; the day itself is not in it."""
+        return self._archive.content(self._run)
+
+    def before(self) -> tuple[str | None, str | None]:
+        """The key and the manifest that the last finished crawl of this selection was finished with."""
+        summary = self._archive.last_summary(self._run) or {}
+        return summary.get("key"), summary.get("manifest")
+
+    def finish(self, key: str | None = None, manifest: str | None = None) -> None:
+        """Call it once the snapshot made of this crawl is published: the next crawl builds on it.
+
+        `key` stands for what it was made of, `manifest` for the snapshot.
+        """
+        self._archive.finish(self._run, {**msgspec.to_builtins(self.summary), "key": key, "manifest": manifest})
 
     def close(self) -> None:
         """Let the next crawl in."""
@@ -72,6 +83,75 @@ class CrawlResult:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class Staged:
+    """A crawl in its stages, for who wants to see each: list, fetch what is due in parts, take the result.
+
+    Each stage may be run again after it failed; what came is kept. Close it, or use it as a context manager.
+    """
+
+    def __init__(self, archive: Archive, crawl: Crawl, *, allow_shrink: bool) -> None:
+        self.archive, self.allow_shrink = archive, allow_shrink
+        self._crawl = crawl
+
+    def list(self) -> list[Job]:
+        """List what is selected; give what is to fetch, in the order of its worth. Raises as `run`."""
+        return self._tell(self._crawl.listing(allow_shrink=self.allow_shrink))
+
+    def fetch(self, jobs: list[Job], *, again: bool = False) -> dict[str, int]:
+        """Fetch some of these; give how many came to what. `again` leaves out what came already. Raises as `run`."""
+        due = set(self.archive.jobs(self._crawl.run)) if again else None
+        before = Counter(self._crawl.came)
+        self._tell(self._crawl.fetching([job for job in jobs if due is None or job in due]))
+        return dict(self._crawl.came - before)
+
+    def result(self) -> CrawlResult:
+        """What came of it, held against the last crawl. Raises Invalid where too much was lost."""
+        return CrawlResult(self.archive, self._crawl.run, self._crawl.summed(allow_shrink=self.allow_shrink))
+
+    def _tell(self, stage: Coroutine[Any, Any, T]) -> T:
+        try:
+            return asyncio.run(stage)
+        except sqlite3.DatabaseError as error:
+            raise self.archive.damaged(error) from error
+
+    def close(self) -> None:
+        """Let the next crawl in."""
+        self.archive.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def staged(  # noqa: PLR0913 - each is an option of the command
+    home: Path,
+    endpoint: str,
+    selection: Selection,
+    budget: int | None = None,
+    *,
+    token: str | None = None,
+    allow_shrink: bool = False,
+    limits: Limits | None = None,
+    today: date | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Staged:
+    """Open a crawl into the archive of `home`; nothing is asked of the Hub yet. Options and errors as of `run`."""
+    day = today or datetime.now(UTC).date()
+    hub = Hub(endpoint, token=token, limits=limits or Limits(), budget=budget)
+    archive = Archive(home)
+    try:
+        started = archive.begin(selection.key(endpoint), day=day.isoformat())
+    except sqlite3.DatabaseError as error:
+        archive.close()
+        raise archive.damaged(error) from error
+    except BaseException:
+        archive.close()
+        raise
+    return Staged(archive, Crawl(archive, started, hub, selection, progress or _quiet), allow_shrink=allow_shrink)
 
 
 def run(  # noqa: PLR0913 - each is an option of the command
@@ -95,20 +175,16 @@ def run(  # noqa: PLR0913 - each is an option of the command
         Corrupt: the archive is damaged.
         AtlasError: the archive cannot be written.
     """
-    day = today or datetime.now(UTC).date()
-    archive = Archive(home)
+    crawl = staged(
+        home, endpoint, selection, budget, token=token, allow_shrink=allow_shrink, limits=limits, today=today,
+        progress=progress,
+    )  # fmt: skip
     try:
-        started = archive.begin(selection.key(endpoint), day=day.isoformat(), due=(day - PATIENCE).isoformat())
-        hub = Hub(endpoint, token=token, limits=limits or Limits(), budget=budget)
-        crawl = Crawl(archive, started, hub, selection, progress or _quiet)
-        summary = asyncio.run(crawl.whole(allow_shrink=allow_shrink))
-    except sqlite3.DatabaseError as error:
-        archive.close()
-        raise archive.damaged(error) from error
+        crawl.fetch(crawl.list())
+        return crawl.result()
     except BaseException:
-        archive.close()
+        crawl.close()
         raise
-    return CrawlResult(archive, started, summary)
 
 
 def _quiet(_: Progress) -> None:
@@ -131,25 +207,48 @@ class Crawl:
         self.pending: list[Attempt] = []
         self.flushed = time.monotonic()
         self.writing = asyncio.Lock()
+        self.started = time.monotonic()
+        self.total = 0
+        self.lost: list[str] = []
+        self.came: Counter[str] = Counter()
         self.told = Progress("listing", 0, None, 0, 0.0)
         hub.quota.notice = self._rest
+        hub.notice = self._struggle
 
-    async def whole(self, *, allow_shrink: bool) -> CrawlSummary:
-        """List, guard, fetch, guard."""
-        started = time.monotonic()
+    async def listing(self, *, allow_shrink: bool) -> list[Job]:
+        """List and guard; what is to fetch."""
         before = self.archive.last_summary(self.run)
         async with self.hub:
             await self._list()
-            lost = losses.shrunk(before, self.archive.listed(self.run))
-            if not allow_shrink:
-                losses.stop(lost)
+            self.lost = losses.shrunk(before, self.archive.listed(self.run))
+            self._believe(self.lost, allow_shrink=allow_shrink)
             if self.selection.whole:
                 await self._look_for_the_absent()
-            await self._fetch_all(self.archive.jobs(self.run))
-        lost += losses.shifted(before, self.archive.outcomes(self.run), self.archive.model_types(self.run))
-        if not allow_shrink:
+        jobs = self.archive.jobs(self.run)
+        self.total = len(jobs)
+        return jobs
+
+    async def fetching(self, jobs: list[Job]) -> None:
+        """Fetch these."""
+        if not jobs:
+            return
+        self.writing, self.silent = asyncio.Lock(), 0
+        async with self.hub:
+            await self._fetch_all(jobs)
+
+    def summed(self, *, allow_shrink: bool) -> CrawlSummary:
+        """Guard, and sum up."""
+        before = self.archive.last_summary(self.run)
+        lost = losses.shifted(before, self.archive.outcomes(self.run), self.archive.model_types(self.run))
+        self.lost += lost
+        self._believe(lost, allow_shrink=allow_shrink)
+        return self._summary(time.monotonic() - self.started, self.lost)
+
+    def _believe(self, lost: list[str], *, allow_shrink: bool) -> None:
+        """Raises Invalid where too much was lost; then nothing that was found counts, and all of it is asked again."""
+        if lost and not allow_shrink:
+            self.archive.refuse(self.run)
             losses.stop(lost)
-        return self._summary(time.monotonic() - started, lost)
 
     async def _list(self) -> None:
         done = 0
@@ -157,6 +256,8 @@ class Crawl:
             await asyncio.to_thread(self.archive.list_page, self.run, page)
             done += len(page)
             self._tell("listing", done, None)
+        if done != self.archive.listed(self.run):
+            raise Corrupt(f"{self.archive.path} is damaged: it lost listed repositories; move it away to crawl anew")
 
     def _tell(self, stage: str, done: int, total: int | None) -> None:
         self.told = Progress(stage, done, total, self.hub.spent.requests, self.hub.quota.waited_seconds)
@@ -165,17 +266,22 @@ class Crawl:
     def _rest(self, seconds: float) -> None:
         self.progress(msgspec.structs.replace(self.told, pause_seconds=seconds))
 
+    def _struggle(self, why: str, seconds: float) -> None:
+        self.progress(msgspec.structs.replace(self.told, trouble=why, pause_seconds=seconds))
+
     async def _look_for_the_absent(self) -> None:
         """What the last run listed and this one does not is missing, unless the Hub says it merely moved elsewhere."""
         absent = self.archive.absent(self.run)
-        ask = sum(not known for _, known, _ in absent) <= LOOK_UPS
+        # Asked again after 1, 2, 4, ... runs without it.
+        due = {repo_id for repo_id, times, _ in absent if times & (times - 1) == 0}
         gone: list[Entry] = []
-        for repo_id, known, facts in absent:
-            detail = "no longer listed" if known or not ask else await self._why_absent(repo_id)
+        for repo_id, _, facts in absent:
+            ask = repo_id in due and len(due) <= LOOK_UPS
+            detail = await self._why_absent(repo_id) if ask else "no longer listed"
             if detail is not None:
                 gone.append(Entry(repo_id, None, facts, "", Outcome.MISSING, detail))
         self.left_selection = len(absent) - len(gone)
-        self.archive.list_page(self.run, gone, vanished=True)
+        self.archive.list_page(self.run, gone, vanished={repo_id: times + 1 for repo_id, times, _ in absent})
 
     async def _why_absent(self, repo_id: str) -> str | None:
         if not is_repo_id(repo_id):
@@ -187,31 +293,32 @@ class Crawl:
         return found.detail if found.verdict is Outcome.MISSING else None
 
     async def _fetch_all(self, jobs: list[Job]) -> None:
-        queue = iter(jobs)
+        queue, earlier = iter(jobs), self.gave_up.total()
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(min(self.hub.limits.workers, len(jobs))):
-                    group.create_task(self._work(queue, len(jobs)))
+                    group.create_task(self._work(queue))
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from None
         finally:
             self._write(self._taken())
-        failed = self.gave_up.total()
+        failed = self.gave_up.total() - earlier
         if failed > 1 and failed > FAILED_SHARE * len(jobs):
             raise Upstream(_unavailable(failed, len(jobs), self.gave_up))
 
-    async def _work(self, queue: Iterator[Job], total: int) -> None:
+    async def _work(self, queue: Iterator[Job]) -> None:
         for job in queue:
             if self.out_of_budget:
                 return
-            attempt = await self._attempt(job, total)
+            attempt = await self._attempt(job)
             if attempt is not None:
                 self.pending.append(attempt)
                 await self._flush()
+                self.came[attempt.outcome.value] += 1
             self.done += 1
-            self._tell("configs", self.done, total)
+            self._tell("configs", self.done, self.total)
 
-    async def _attempt(self, job: Job, total: int) -> Attempt | None:
+    async def _attempt(self, job: Job) -> Attempt | None:
         try:
             found = await fetch(self.hub, job)
         except BudgetSpent:
@@ -221,8 +328,12 @@ class Crawl:
             self.gave_up[str(error)] += 1
             self.silent += 1
             if self.silent >= self.hub.limits.workers:
-                raise Upstream(_unavailable(self.silent, total, self.gave_up)) from error
+                raise Upstream(_unavailable(self.silent, self.total, self.gave_up)) from error
             return None
+        except AtlasError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever one repository sends, the others go on
+            found = Attempt(job, Outcome.MALFORMED, None, f"it cannot be read: {type(error).__name__}")
         self.silent = 0
         return found
 

@@ -43,6 +43,13 @@ def entry_of(item: Any, *, authenticated: bool) -> Entry | None:
     """A listing item as an entry; None where it has no id at all."""
     if not isinstance(item, dict) or not (repo_id := _text(item.get("id"))):
         return None
+    try:
+        return _entry_of(repo_id, item, authenticated=authenticated)
+    except Exception as error:  # noqa: BLE001 - whatever one repository's line says, the others are listed
+        return Entry(repo_id, None, {}, "", Outcome.MALFORMED, f"its line cannot be read: {type(error).__name__}")
+
+
+def _entry_of(repo_id: str, item: dict[str, Any], *, authenticated: bool) -> Entry:
     sha = item.get("sha")
     revision = sha if isinstance(sha, str) and re.fullmatch("[0-9a-f]{40}", sha) else None
     facts = _facts(item)

@@ -60,6 +60,7 @@ class Progress(msgspec.Struct, frozen=True):
     """How far a crawl is. `stage` is listing or configs, `total` None while unknown.
 
     `waited_seconds` is the time spent on quotas so far; `pause_seconds` is how long it rests from now, mostly 0.
+    `trouble` is why the Hub gives no answer; `pause_seconds` is then how long that is put up with from now.
     """
 
     stage: str
@@ -68,6 +69,7 @@ class Progress(msgspec.Struct, frozen=True):
     requests: int
     waited_seconds: float
     pause_seconds: float = 0.0
+    trouble: str | None = None
 
 
 def crawled(judged: Judged) -> Crawled:

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 logging.getLogger("stamina").addHandler(logging.NullHandler())
 
 T = TypeVar("T")
+NO_SECRETS = (
+    "the endpoint carries a user name or password, which would be stored and shown: leave them out and set HF_TOKEN"
+)
 
 
 class Hub:
@@ -58,6 +61,8 @@ class Hub:
         self._origin = _endpoint_origin(self.endpoint)
         self._headers = _headers(token)
         self._extensions = {"timeout": dict.fromkeys(("connect", "read", "write", "pool"), limits.silence)}
+        self.notice: Callable[[str, float], None] | None = None
+        """Told why there is no answer, and for how many seconds more one is waited for, with every failed try."""
         self._reached = False
         self._started = time.monotonic()
 
@@ -90,6 +95,7 @@ class Hub:
 
     async def _until_deadline(self, url: str, kind: str, cap: int, read: Callable[[Answer], T], *, leave: bool) -> T:
         failures: list[Transient] = []
+        end = time.monotonic() + self.limits.deadline
 
         async def attempt() -> T:
             try:
@@ -97,6 +103,8 @@ class Hub:
             except Transient as error:
                 self.spent.reasons[str(error)] = self.spent.reasons.get(str(error), 0) + 1
                 failures.append(error)
+                if self.notice is not None:
+                    self.notice(str(error), (end if self._reached else self._first_end()) - time.monotonic())
                 raise
 
         try:
@@ -106,6 +114,9 @@ class Hub:
             last = failures[-1] if failures else Transient("it took too long")
             reason = f"no answer within {self.limits.deadline:g} s ({last})"
             raise GaveUp(reason, garbled=isinstance(last, Garbled)) from error
+
+    def _first_end(self) -> float:
+        return self._started + self.limits.contact
 
     async def _once(self, url: str, kind: str, cap: int, leave: bool) -> Answer:  # noqa: FBT001
         import httpx2
@@ -220,6 +231,8 @@ def origin(url: str) -> tuple[str, str, int | None]:
 def _endpoint_origin(endpoint: str) -> tuple[str, str, int | None]:
     try:
         parts = origin(endpoint)
+        if "@" in urlsplit(endpoint).netloc:
+            raise Usage(NO_SECRETS)
     except ValueError:
         parts = ("", "", None)
     if parts[0] not in {"http", "https"} or not parts[1]:

@@ -3,4 +3,4 @@
 `steps` is what commands and flows call.
 """
 
-__all__ = ["batches", "holding", "rederive", "steps"]
+__all__ = ["batches", "holding", "rederive", "steps", "unchanged"]

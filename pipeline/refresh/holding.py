@@ -88,7 +88,12 @@ def hub_rows(models: pl.DataFrame, configs: pl.DataFrame, designs: pl.DataFrame)
         if stated == total or raw is None:
             yield _plainly(repo_id, stated, total)
             continue
-        row = total_row(repo_id, derived(raw), {e["key"]: e["value"] for e in by_dtype or []} or stated)
+        by_kind = {e["key"]: e["value"] for e in by_dtype or []}
+        try:
+            row = total_row(repo_id, derived(raw), by_kind or stated)
+        except Exception as error:  # noqa: BLE001 - what one stranger counted ends no refresh
+            note = f"it could not be explained: {type(error).__name__}"
+            row = _plainly(repo_id, stated, total) | {"note": note}
         if row is not None:
             yield row
 

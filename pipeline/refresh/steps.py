@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +18,17 @@ import polars as pl
 import pipeline
 from atlas.refusal import Refused
 from pipeline.errors import AtlasError, Invalid, NotFound, Upstream
-from pipeline.hub.crawl import CrawlResult, Progress
+from pipeline.hub.crawl import CrawlResult, Progress, Staged
 from pipeline.hub.listing import Selection
-from pipeline.refresh import holding, tables
-from pipeline.sources import catalogue, disk, peers
+from pipeline.refresh import holding, tables, unchanged
+from pipeline.sources import catalogue, disk, news, peers
 from pipeline.store import snapshot
 from pipeline.store.columns import Columns
-from pipeline.store.snapshot import Published
+from pipeline.store.snapshot import Prepared, Published
 from schemas.registry import CHECKS
 from schemas.vocabulary import Check, Outcome
 
+UNSUPPORTED = Outcome.UNSUPPORTED.value
 CATALOGUE = "catalogue"
 HUB = "hub"
 Extra = dict[str, list[dict[str, Any]]]
@@ -72,6 +73,8 @@ class Gathered(msgspec.Struct):
     day: dt.date
     listed: int
     crawl: CrawlResult | None = None
+    key: str | None = None
+    """A digest of everything the tables will follow from, where that is known beforehand."""
 
     def whole(self) -> AbstractContextManager[object]:
         """Holds the archive, where there is one, until the refresh ends."""
@@ -86,26 +89,43 @@ def refresh(options: Options, watch: Callable[[Progress], None] | None = None) -
     """
     gathered = gather(options, watch)
     with gathered.whole():
+        if (nothing_new := unchanged.since(options, gathered)) is not None:
+            return nothing_new
         content = with_headers(options, tabulate(gathered, watch), watch)
         published = publish(options, gathered, content)
-        if gathered.crawl:
-            gathered.crawl.finish()
+        finish(gathered, published)
     return report(options, gathered, content, published)
+
+
+def finish(gathered: Gathered, published: Published) -> None:
+    """Let the next crawl build on this one, once its snapshot is published."""
+    if gathered.crawl:
+        gathered.crawl.finish(gathered.key, published.entry.manifest)
 
 
 def gather(options: Options, watch: Callable[[Progress], None] | None = None) -> Gathered:
     """What the source holds. Every source has the catalogue's models; its own replace those of the same name."""
-    known = from_catalogue()
     if options.source == CATALOGUE:
+        known = from_catalogue()
         return Gathered(iter(known), options.day or catalogue.dated(), len(known))
-    day = options.day or dt.datetime.now(dt.UTC).date()
+    day = today(options)
     if options.source != HUB:
+        known = from_catalogue()
         files = from_folder(Path(options.source), day)
         return Gathered(iter([*known, *files]), day, len({f.repo_id for f in (*known, *files)}))
-    crawled = crawl(options, day, watch)
-    gathered = Gathered(iter(()), day, crawled.summary.listed, crawled)
-    gathered.found = _chained(gathered, known, crawled)
+    return crawled(options, day, crawl(options, day, watch))
+
+
+def crawled(options: Options, day: dt.date, found: CrawlResult) -> Gathered:
+    """What a crawl found, with the catalogue's models before it."""
+    gathered = Gathered(iter(()), day, found.summary.listed, found, unchanged.key(options, found))
+    gathered.found = _chained(gathered, from_catalogue(), found)
     return gathered
+
+
+def today(options: Options) -> dt.date:
+    """The day of a refresh that is not the catalogue's: the one asked for, else UTC's."""
+    return options.day or dt.datetime.now(dt.UTC).date()
 
 
 def _chained(gathered: Gathered, known: list[tables.Input], crawled: CrawlResult) -> Iterator[tables.Found]:
@@ -135,7 +155,10 @@ def from_folder(path: Path, day: dt.date) -> list[tables.Input]:
     """The configs of a folder; raises `NotFound` where there are none."""
     if not path.is_dir():
         raise NotFound(f"--source {path}: no such folder; say catalogue, hub, or a folder of configs or checkpoints")
-    return [_input(name, raw, path.name, day) for name, raw in disk.configs(path)]
+    bare = [tables.Input(name, None, path.name, None, UNSUPPORTED, detail=why) for name, why in disk.without(path)]
+    if bare and not disk.holds_configs(path):
+        return bare
+    return [*bare, *(_input(name, raw, path.name, day) for name, raw in disk.configs(path))]
 
 
 def _input(name: str, raw: disk.Content, source: str, day: dt.date) -> tables.Input:
@@ -146,23 +169,41 @@ def _input(name: str, raw: disk.Content, source: str, day: dt.date) -> tables.In
 
 def crawl(options: Options, day: dt.date, watch: Callable[[Progress], None] | None) -> CrawlResult:
     """Crawl the Hub into the archive under the home; raises `Upstream` with the way that needs no network."""
-    from pipeline.hub import crawl as crawler
+    with offline_way():
+        stages = staged(options, day, watch)
+        try:
+            stages.fetch(stages.list())
+            return stages.result()
+        except BaseException:
+            stages.close()
+            raise
 
+
+@contextmanager
+def offline_way() -> Iterator[None]:
+    """Whoever cannot reach the Hub is told of the way that needs none."""
     try:
-        return crawler.run(
-            options.home,
-            options.endpoint or "https://huggingface.co",
-            options.selection,
-            options.budget,
-            token=options.token,
-            allow_shrink=options.allow_shrink,
-            today=day,
-            progress=watch,
-        )
+        yield
     except Upstream as error:
         raise Upstream(
             f"{error}\nWithout the Hub, 'atlas refresh --source catalogue' builds the atlas of the embedded models."
         ) from error
+
+
+def staged(options: Options, day: dt.date, watch: Callable[[Progress], None] | None) -> Staged:
+    """A crawl of the Hub in its stages; raises as `crawl.staged`."""
+    from pipeline.hub import crawl as crawler
+
+    return crawler.staged(
+        options.home,
+        options.endpoint or "https://huggingface.co",
+        options.selection,
+        options.budget,
+        token=options.token,
+        allow_shrink=options.allow_shrink,
+        today=day,
+        progress=watch,
+    )
 
 
 def tabulate(gathered: Gathered, watch: Callable[[Progress], None] | None = None) -> dict[str, pl.DataFrame]:
@@ -205,9 +246,10 @@ def held_against_headers(name: str, endpoint: str | None) -> dict[str, Any]:
 
     try:
         return check_row(verify(name, endpoint))
-    except AtlasError as error:
+    except Exception as error:  # noqa: BLE001 - what one stranger's header holds ends no refresh
+        why = str(error).splitlines()[0] if isinstance(error, AtlasError) else f"unreadable: {type(error).__name__}"
         nothing = {"repo_id": name, "kind": "headers", "expected": None, "derived": None}
-        return nothing | {"result": Check.UNCHECKED.value, "note": str(error).splitlines()[0]}
+        return nothing | {"result": Check.UNCHECKED.value, "note": why}
 
 
 def reported() -> Extra:
@@ -221,7 +263,7 @@ def reported() -> Extra:
     facts += [_twin(e.repo, t) for e in entries for t in e.twins]
     held = holding.rows(entries)
     held["disagreements"] += peers.disagreements({e.repo for e in entries})
-    return {"reported": facts, **held, "measurements": peers.measurements()}
+    return {"reported": facts, **held, "measurements": peers.measurements() + news.measurements()}
 
 
 def _twin(repo: str, twin: catalogue.Twin) -> dict[str, str]:
@@ -233,8 +275,17 @@ def _twin(repo: str, twin: catalogue.Twin) -> dict[str, str]:
 
 def publish(options: Options, gathered: Gathered, content: Mapping[str, pl.DataFrame]) -> Published:
     """Publish the snapshot, unless the latest says the same."""
+    with prepared(options, gathered, content) as ready:
+        pass
+    return ready.published
+
+
+def prepared(
+    options: Options, gathered: Gathered, content: Mapping[str, pl.DataFrame]
+) -> AbstractContextManager[Prepared]:
+    """Write and validate the snapshot on entering, publish it on leaving."""
     source = options.source if options.source in (CATALOGUE, HUB) else Path(options.source).name
-    return snapshot.publish(
+    return snapshot.prepared(
         options.home,
         content,
         day=gathered.day,
@@ -242,12 +293,19 @@ def publish(options: Options, gathered: Gathered, content: Mapping[str, pl.DataF
         listed=gathered.listed,
         code_version=pipeline.__version__,
         day_was_asked_for=options.day is not None,
+        allow_shrink=options.allow_shrink,
     )
 
 
-def report(options: Options, gathered: Gathered, content: Mapping[str, pl.DataFrame], published: Published) -> Report:
-    """Build the guide, and say what was done."""
-    pages, failed = build_guide(options.home, published.path)
+def report(
+    options: Options,
+    gathered: Gathered,
+    content: Mapping[str, pl.DataFrame],
+    published: Published,
+    built: tuple[list[str], dict[str, str]] | None = None,
+) -> Report:
+    """Build the guide, unless it is `built` already, and say what was done."""
+    pages, failed = built or build_guide(options.home, published.path)
     return Report(
         published.entry.id,
         published.path,
@@ -266,5 +324,8 @@ def build_guide(home: Path, path: Path) -> tuple[list[str], dict[str, str]]:
     """Build the guide's pages; those that cannot be built keep their last version and are named with the reason."""
     from pipeline.guide import render
 
-    built = render.build(home, path)
+    try:
+        built = render.build(home, path)
+    except (AtlasError, OSError) as error:  # the snapshot is published: that is what counts
+        return [], {"every page": str(error)}
     return [page.slug for page in built.built], {page.slug: page.reason for page in built.failed}

@@ -22,7 +22,7 @@ from atlas.interpret import derive
 from atlas.numbers import tabulate
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.parse import MAX_BYTES
-from pipeline.errors import Invalid
+from pipeline.errors import AtlasError, Invalid
 from pipeline.store.columns import Columns
 from schemas.fields import at_home
 from schemas.registry import (
@@ -65,6 +65,9 @@ _DESIGN_FIELDS = DESIGNS.columns
 _json = msgspec.json.Encoder().encode
 _of_config = itemgetter(*map(_FIELDS.index, _CONFIG_FIELDS))
 _of_design = itemgetter(*map(_FIELDS.index, _DESIGN_FIELDS))
+
+
+Rows = list[dict[str, Any]]
 
 
 class Found(Protocol):
@@ -171,7 +174,20 @@ class Gatherer:
         self.columns = {t.name: Columns(t) for t in CONTENT}
 
     def add(self, one: Found) -> None:
-        """A repository; its config is derived unless its text is known already."""
+        """A repository; its config is derived unless its text is known already.
+
+        Whatever is wrong with one repository, the others go on: it is malformed then, with the kind of error.
+        """
+        try:
+            self.models[one.repo_id] = self._row(one)
+        except AtlasError:
+            raise
+        except Exception as error:  # noqa: BLE001 - what one stranger wrote ends no refresh
+            detail = f"it cannot be derived: {type(error).__name__}"
+            identity = (one.repo_id, Outcome.MALFORMED.value, None, detail)
+            self.models[one.repo_id] = (*identity, *_UNLISTED, None, None, one.source)
+
+    def _row(self, one: Found) -> tuple[Any, ...]:
         config = None if one.raw is None else self._config(one.raw)
         unreadable = self.outcomes[config] if config and one.outcome in {Outcome.OK, Outcome.UNCHANGED} else None
         old = self.models.get(one.repo_id)
@@ -182,20 +198,25 @@ class Gatherer:
         ):  # what cannot be read now keeps the config it had
             about, revision = old[-3:], old[2]
         identity = (one.repo_id, str(unreadable or one.outcome), revision, one.detail)
-        self.models[one.repo_id] = (*identity, *_listed(one.listing), *about)
+        return (*identity, *_listed(one.listing), *about)
 
     def _config(self, raw: bytes) -> str:
         config_id = hashlib.sha256(raw).hexdigest()
         if config_id not in self.outcomes:
             derived = self.known.get(raw) or derive(raw)
             kind = derived.fingerprint.refusal_kind
-            self.outcomes[config_id] = UNREADABLE.get(RefusalKind(kind)) if kind else None
             self._derived(config_id, raw, derived)
+            self.outcomes[config_id] = UNREADABLE.get(RefusalKind(kind)) if kind else None
         return config_id
 
     def _derived(self, config_id: str, raw: bytes, derived: Derived) -> None:
         row = msgspec.structs.astuple(derived.fingerprint)
         text, blob = _kept(raw)
+        if derived.model is None:
+            refusal = (config_id, derived.fingerprint.refusal_kind, derived.fingerprint.refusal_reason)
+            self.columns["refusals"].add(refusal)
+        else:
+            self._design(derived, _of_design(row))
         evidence = [(e.field, _json(e.value).decode(), str(e.origin), e.source) for e in derived.evidence]
         known = (config_id, text, blob, len(raw), *_of_config(row))
         self.columns["configs"].add((*known, evidence, list(derived.unread), derived.stored.reason))
@@ -207,17 +228,15 @@ class Gatherer:
             )
         for feature in dict.fromkeys(derived.features):
             self.columns["features"].add((config_id, feature))
-        if derived.model is None:
-            self.columns["refusals"].add(
-                (config_id, derived.fingerprint.refusal_kind, derived.fingerprint.refusal_reason)
-            )
-        else:
-            self._design(derived, _of_design(row))
 
     def _design(self, derived: Derived, row: tuple[Any, ...]) -> None:
+        if row[0] in self.designs:
+            self._is_new(row)
+            return
+        rows = _tabulated(derived.model)
         if self._is_new(row):
             self.columns["designs"].add(row)
-            self._tabulate(row[0], derived.model)
+            self._tabulate(row[0], *rows)
 
     def _is_new(self, row: tuple[Any, ...]) -> bool:
         """Enter a design; raises `Invalid` where its id already stands for another one."""
@@ -230,10 +249,10 @@ class Gatherer:
             )
         return known is row
 
-    def _tabulate(self, design_id: str, model: Any) -> None:
-        for row in tabulate.layer_rows(model):
+    def _tabulate(self, design_id: str, layers: Rows, parameters: Rows, states: Rows) -> None:
+        for row in layers:
             self.columns["layers"].add((design_id, *_layer(row)))
-        for name, rows in (("parameters", tabulate.parameter_rows(model)), ("states", tabulate.state_rows(model))):
+        for name, rows in (("parameters", parameters), ("states", states)):
             _add_numbered(self.columns[name], design_id, rows)
 
     def take(self, made: Mapping[str, pl.DataFrame]) -> None:
@@ -292,6 +311,11 @@ _parameter = itemgetter(*(c for c in PARAMETERS.columns if c not in ("design_id"
 _state = itemgetter(*(c for c in STATES.columns if c not in ("design_id", "ordinal")))
 
 
+def _tabulated(model: Any) -> tuple[Rows, Rows, Rows]:
+    """The rows of a design, all made before the first is kept."""
+    return tabulate.layer_rows(model), tabulate.parameter_rows(model), tabulate.state_rows(model)
+
+
 def _add_numbered(columns: Columns, design_id: str, rows: list[dict[str, Any]]) -> None:
     """Add rows of one design, numbered within each layer."""
     values = _parameter if columns.table is PARAMETERS else _state
@@ -335,9 +359,9 @@ def _moment(text: str | None) -> dt.datetime | None:
         return None
     try:
         moment = dt.datetime.fromisoformat(text)
-    except ValueError:
+        return moment.astimezone(dt.UTC).replace(tzinfo=None) if moment.tzinfo else moment
+    except (ValueError, OverflowError):
         return None
-    return moment.astimezone(dt.UTC).replace(tzinfo=None) if moment.tzinfo else moment
 
 
 def _without_orphans(made: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

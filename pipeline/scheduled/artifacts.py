@@ -74,6 +74,13 @@ def validation(digests: Digests, failures: Iterable[Failure]) -> None:
         create_table_artifact(rows, "atlas-validation", "The snapshot's tables, as read back from the finished file.")
 
 
+def counted(what: str, counts: Mapping[str, int]) -> None:
+    """What a task did, in numbers, where Prefect's page shows the task."""
+    if prefect.runtime.task_run.id is not None:
+        said = ", ".join(f"{n:,} {name}" for name, n in sorted(counts.items())) or "nothing"
+        create_markdown_artifact(f"{what}: {said}", description=said)
+
+
 def summary(of: str, text: str) -> None:
     """The summary of a flow's run, in Markdown that is already escaped."""
     if _shown():

@@ -7,7 +7,9 @@ needs it, so it is in no parameter, state, log or artifact. Telemetry is off unl
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import os
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +26,19 @@ from prefect.client.schemas.objects import State, TaskRun
 
 from pipeline.errors import AtlasError, Busy, Upstream, Usage
 from pipeline.hub import login
+from pipeline.hub.attempts import Job
+from pipeline.hub.crawl import Staged
 from pipeline.hub.listing import Selection, read_list
-from pipeline.refresh import batches, holding, steps
+from pipeline.refresh import batches, holding, steps, unchanged
 from pipeline.refresh import rederive as again
 from pipeline.refresh.steps import Gathered, Options, Report
-from pipeline.scheduled import artifacts
+from pipeline.scheduled import artifacts, events, tried
 from pipeline.store import shelf
-from pipeline.store.snapshot import Published
+from pipeline.store.snapshot import Prepared, Published
 from pipeline.store.validate import Broken
 
+FETCHED = 300
+"""Configs that one task fetches: at the Hub's quota some seconds to half a minute."""
 RUNNER = "ATLAS_TASK_RUNNER"
 WORKERS = "ATLAS_WORKERS"
 
@@ -62,15 +68,18 @@ def runner() -> Any:
     raise Usage(f"{RUNNER}={wanted!r}: say threads, dask, or the scheduler's address, tcp://host:8786")
 
 
-def _may_pass(_task: object, _run: TaskRun, state: State[Any]) -> bool:
-    """Whether trying again can help: the Hub or a lock may, a rule that is broken stays broken."""
+def _may_pass(task: prefect.Task[Any, Any], run: TaskRun, state: State[Any]) -> bool:
+    """Whether trying again can help: the Hub or a lock may, a rule that is broken stays broken. Says what failed."""
     try:
         state.result(_sync=True)  # pyright: ignore[reportCallIssue] - it exists on what prefect wraps
     except AtlasError as error:
-        return isinstance(error, (Upstream, Busy))
-    except Exception:  # noqa: BLE001 - whatever broke a worker may not break the next
-        return True
-    return False
+        again, why = isinstance(error, (Upstream, Busy)), str(error).splitlines()[0]
+    except Exception as error:  # noqa: BLE001 - whatever broke a worker may not break the next
+        again, why = True, type(error).__name__
+    else:
+        return False
+    tried.told(task, run, why, again=again)
+    return again
 
 
 _KEPT_HERE: dict[str, Any] = {"cache_policy": prefect.cache_policies.NO_CACHE, "persist_result": False}
@@ -84,41 +93,61 @@ _PATIENT: dict[str, Any] = {
 _BRISK: dict[str, Any] = {**_PATIENT, "retries": 2, "retry_delay_seconds": prefect.tasks.exponential_backoff(2)}
 
 
-@prefect.task(**_PATIENT)
-def gather(options: Options) -> Gathered:
-    """List and fetch what the source holds; a crawl that stopped goes on where it was."""
-    token = login.token() if options.source == steps.HUB else None
-    return steps.gather(msgspec.structs.replace(options, token=token), artifacts.Dial())
+@prefect.task(**_PATIENT, task_run_name="list")
+def listing(stages: Staged) -> list[Job]:
+    """List what is selected; what is to fetch of it."""
+    with steps.offline_way():
+        return stages.list()
 
 
-@prefect.task(**_BRISK)
-def derive_texts(raws: list[bytes]) -> batches.Tables:
-    """Derive one batch of about a thousand configs."""
+@prefect.task(**_PATIENT, task_run_name="fetch {number} of {of}")
+def fetch(stages: Staged, jobs: list[Job], number: int, of: int) -> dict[str, int]:
+    """Fetch a few hundred configs into the archive; tried again, only those that are not there yet."""
+    with steps.offline_way():
+        came = stages.fetch(jobs, again=tried.times() > 1)
+    artifacts.counted(f"fetch {number} of {of}", came)
+    return came
+
+
+@prefect.task(**_KEPT_HERE)
+def gather(options: Options, stages: Staged | None = None) -> Gathered:
+    """What the source holds: the catalogue, a folder, or what a crawl came to, held against the last one."""
+    if stages is None:
+        return steps.gather(options)
+    return steps.crawled(options, steps.today(options), stages.result())
+
+
+@prefect.task(**_BRISK, task_run_name="derive {number}")
+def derive_texts(raws: list[bytes], number: int = 1) -> batches.Tables:
+    """Derive one batch of configs."""
+    artifacts.counted(f"derive {number}", {"distinct texts": len(raws)})
     return batches.texts(raws)
 
 
 @prefect.task(**_BRISK)
-def publish(options: Options, gathered: Gathered, content: dict[str, pl.DataFrame]) -> Published:
-    """Validate and publish the snapshot, and show what was validated."""
+def validate(held: ExitStack, options: Options, gathered: Gathered, content: dict[str, pl.DataFrame]) -> Prepared:
+    """Write the snapshot beside its place and judge the finished file; `held` publishes it when it is closed."""
     try:
-        published = steps.publish(options, gathered, content)
+        ready = held.enter_context(steps.prepared(options, gathered, content))
     except Broken as error:
         artifacts.validation(error.digests, error.failures)
         raise
-    artifacts.validation(published.digests, ())
-    return published
+    artifacts.validation(ready.digests, ())
+    return ready
+
+
+@prefect.task(**_KEPT_HERE)
+def publish(held: ExitStack, ready: Prepared, gathered: Gathered) -> Published:
+    """Put the judged file in its place and enter it in the index."""
+    held.close()
+    steps.finish(gathered, ready.published)
+    return ready.published
 
 
 @prefect.task(**_KEPT_HERE)
 def build_guide(home: Path, path: Path) -> tuple[list[str], dict[str, str]]:
     """Build the guide's pages."""
     return steps.build_guide(home, path)
-
-
-@prefect.task(**_KEPT_HERE)
-def report(options: Options, gathered: Gathered, content: dict[str, pl.DataFrame], published: Published) -> Report:
-    """Build the guide, and sum up the refresh."""
-    return steps.report(options, gathered, content, published)
 
 
 @prefect.flow(name="refresh", task_runner=runner(), persist_result=False)
@@ -143,32 +172,63 @@ def refresh(  # noqa: PLR0913, PLR0917 - each is an option of the command
         Selection(task, author, top) if listed_in is None else Selection(None, author, top, read_list(Path(listed_in)))
     )
     options = Options(Path(home), source, day, chosen, without_secrets(endpoint), None, budget, allow_shrink)
-    gathered = gather(options)
-    with gathered.whole():
-        dial = artifacts.Dial()
-        content = batches.tables(
-            gathered.found,
-            derive_texts.submit,
-            known=holding.of_catalogue(),
-            extra=steps.reported(),
-            size=batch,
-            tick=lambda n: dial.derived(n, gathered.listed),
-        )
-        published = publish(options, gathered, content)
-        if gathered.crawl:
-            gathered.crawl.finish()
-    done = report(options, gathered, content, published)
+    before = events.standing(options.home)
+    with events.refusals(), ExitStack() as held:
+        gathered = gather(options, _crawled(options, held))
+        held.enter_context(gathered.whole())
+        done = unchanged.since(options, gathered)
+        if done is None:
+            done = _published(options, gathered, batch)
     artifacts.summary("refresh", artifacts.of_refresh(done))
+    events.published(options.home, before, done)
     return done
 
 
+def _crawled(options: Options, held: ExitStack) -> Staged | None:
+    """The Hub's listing, and every config that changed, a task each few hundred; nothing for another source."""
+    if options.source != steps.HUB:
+        return None
+    with_token = msgspec.structs.replace(options, token=login.token())
+    stages = held.enter_context(steps.staged(with_token, steps.today(options), artifacts.Dial()))
+    jobs = listing(stages)
+    parts = list(batches.batched(jobs, FETCHED))
+    for number, part in enumerate(parts, 1):
+        fetch(stages, part, number, len(parts))
+    return stages
+
+
+def _published(options: Options, gathered: Gathered, batch: int) -> Report:
+    dial = artifacts.Dial()
+    content = batches.tables(
+        gathered.found,
+        _submitting(),
+        known=holding.of_catalogue(),
+        extra=steps.reported(),
+        size=batch,
+        tick=lambda n: dial.derived(n, gathered.listed),
+    )
+    with ExitStack() as held:
+        published = publish(held, validate(held, options, gathered, content), gathered)
+    built = build_guide(options.home, published.path)
+    return steps.report(options, gathered, content, published, built)
+
+
+def _submitting() -> Any:
+    """Hands each batch to a task of its own, numbered."""
+    numbers = itertools.count(1)
+    return lambda raws: derive_texts.submit(raws, next(numbers))
+
+
 @prefect.flow(name="rederive", task_runner=runner(), persist_result=False)
-def rederive(snapshot: str, home: str = ".", batch: int = batches.SIZE) -> again.Rederived:
-    """Derive a snapshot's own raw configs again with today's rules, and say what differs. Nothing is published."""
+def rederive(snapshot: str = shelf.LATEST, home: str = ".", batch: int = batches.SIZE) -> again.Rederived:
+    """Derive a snapshot's own raw configs again with today's rules, and say what differs. Nothing is published.
+
+    `snapshot` is its date, or `latest`, or `previous`.
+    """
     entry, path = shelf.locate(Path(home), snapshot)
     dial = artifacts.Dial()
     content = batches.tables(
-        again.texts(path), derive_texts.submit, size=batch, tick=lambda n: dial.derived(n, entry.configs)
+        again.texts(path), _submitting(), size=batch, tick=lambda n: dial.derived(n, entry.configs)
     )
     found = again.compared(entry, path, content)
     artifacts.summary("rederive", artifacts.of_rederived(found))

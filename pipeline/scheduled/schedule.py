@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -89,9 +90,12 @@ def _started(port: int) -> Iterator[None]:
             )
     command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
     # A session of its own: Ctrl-C is for the runner, which still needs the server to take its schedule back.
+    address = f"http://127.0.0.1:{port}/api"
+    told = {"PREFECT_SERVER_UI_API_URL": address, "PREFECT_UI_API_URL": address, "PREFECT_SERVER_API_PORT": str(port)}
     child = subprocess.Popen(  # noqa: S603 - a command of our own
-        [*command, "--log-level", "ERROR"], stdout=subprocess.DEVNULL, start_new_session=True
-    )
+        [*command, "--log-level", "ERROR"], stdout=subprocess.DEVNULL, start_new_session=True,
+        env={**os.environ, **told},  # else its pages ask Prefect's usual port, and stay blank
+    )  # fmt: skip
     try:
         _wait(child, f"http://127.0.0.1:{port}/api/health")
         yield

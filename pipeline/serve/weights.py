@@ -6,9 +6,8 @@ from math import ceil
 from typing import NamedTuple
 
 from atlas.derived import Derived
-from atlas.describe import DTYPE_BYTES
 from atlas.numbers.ranks import Split, Stage
-from pipeline.serve.types import kept_in
+from pipeline.serve.types import DTYPE_BYTES, kept_in
 
 STORED = "stored"
 UNPROVEN = "at bf16, stored form not proven"

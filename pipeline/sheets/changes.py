@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from pipeline.text import shorten, terminal
+from pipeline.text import terminal
 
 if TYPE_CHECKING:
     from pipeline.refresh.rederive import Rederived
@@ -16,6 +17,11 @@ WIDTH = 80
 SHOWN = 10
 """Names of a list, and columns with examples, that are shown; --json has all."""
 EXAMPLES = 3
+ROOM = 120
+"""Characters of a value that are shown at once."""
+LEAD = 8
+"""Words and signs shown before the first that differs."""
+_WORD = re.compile(r"[\w.+-]+|[^\w.+-]")
 
 
 def lines(found: Difference) -> Iterator[str]:
@@ -27,7 +33,8 @@ def lines(found: Difference) -> Iterator[str]:
     )
     if found.is_empty:
         yield "nothing changed, daily counts apart"
-    yield from _hub(found.hub)
+    yield from _theirs("The Hub's", found.hub)
+    yield from _theirs("The catalogue's", found.catalogue)
     yield from ours(found.ours)
     yield from _other(found)
 
@@ -56,12 +63,15 @@ def ours(found: Ours) -> Iterator[str]:
             yield f"  {table}: {n:,} designs have other rows"
 
 
-def _hub(hub: Theirs) -> Iterator[str]:
-    if not (hub.added or hub.removed or hub.outcomes or hub.configs):
+def _theirs(whose: str, hub: Theirs) -> Iterator[str]:
+    if hub.is_empty:
         return
     yield ""
     more, fewer, other = (f"{len(names):,}" for names in (hub.added, hub.removed, hub.configs))
-    yield f"The Hub's: {more} models more, {fewer} fewer, {other} with another config"
+    yield f"{whose}: {more} models more, {fewer} fewer, {other} with another config"
+    if hub.keys:
+        yield "  keys of the configs that changed, and what follows from them:"
+        yield from _changes(hub.keys)
     yield from _listed("added", hub.added)
     yield from _listed("removed", hub.removed)
     yield from _turned("outcomes", hub.outcomes)
@@ -79,34 +89,51 @@ def _turned(head: str, examples: list[Example]) -> Iterator[str]:
 def _listed(head: str, names: Sequence[str]) -> Iterator[str]:
     if names:
         yield f"  {head} ({len(names):,})"
-        yield from (_cut(f"    {terminal(name)}") for name in names[:SHOWN])
+        for name in names[:SHOWN]:
+            yield from _whole(terminal(name))
     if len(names) > SHOWN:
         yield f"    ... and {len(names) - SHOWN:,} more"
 
 
 def _changes(columns: list[Change]) -> Iterator[str]:
     for change in columns[:SHOWN]:
-        yield f"  {change.column} ({change.rows:,})"
-        yield from (_cut(f"    {_example(example)}") for example in change.examples[:EXAMPLES])
+        yield from _whole(f"{terminal(change.column)} ({change.rows:,})", "  ")
+        for example in change.examples[:EXAMPLES]:
+            yield from _whole(_example(example))
     if len(columns) > SHOWN:
-        rest = ", ".join(f"{c.column} ({c.rows:,})" for c in columns[SHOWN:])
-        yield from textwrap.wrap(f"also {rest}", WIDTH, initial_indent="  ", subsequent_indent="    ")
+        rest = ", ".join(f"{terminal(c.column)} ({c.rows:,})" for c in columns[SHOWN:])
+        yield from _whole(f"also {rest}", "  ")
+
+
+def _whole(text: str, indent: str = "    ") -> list[str]:
+    """Lines of 80 columns that leave nothing out; only a word longer than a line goes on in the next."""
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False
+    ) or [indent]
 
 
 def _example(example: Example) -> str:
-    """One value before and after; of long ones, what stands around the first difference."""
+    """One value before and after; of long ones, the words around the first difference."""
     before, after = (terminal("null" if v is None else v) for v in (example.before, example.after))
-    room = max(12, (WIDTH - len(example.repo_id) - 10) // 2)
-    start = next(
-        (i for i, (x, y) in enumerate(zip(before, after, strict=False)) if x != y), min(len(before), len(after))
-    )
-    lead = 0 if max(len(before), len(after)) <= room else max(0, start - room // 3)
-    old, new = (shorten(("…" if lead else "") + v[lead:], room) for v in (before, after))
-    return f"{shorten(terminal(example.repo_id), 44)}: {old} -> {new}"
+    old, new = _around(before, after)
+    return f"{terminal(example.repo_id)}: {old} -> {new}"
 
 
-def _cut(line: str) -> str:
-    return shorten(line, WIDTH)
+def _around(before: str, after: str) -> tuple[str, str]:
+    """Both values, or of long ones the whole words from a few before the first that differs."""
+    if max(len(before), len(after)) <= ROOM:
+        return before, after
+    words = [_WORD.findall(text) for text in (before, after)]
+    shorter = min(map(len, words))
+    start = next((i for i, (x, y) in enumerate(zip(*words, strict=False)) if x != y), shorter)
+    return _from(words[0], max(0, start - LEAD)), _from(words[1], max(0, start - LEAD))
+
+
+def _from(words: list[str], start: int) -> str:
+    shown, end = "", start
+    while end < len(words) and (not shown or len(shown) + len(words[end]) <= ROOM):
+        shown, end = shown + words[end], end + 1
+    return f"{'… ' if start else ''}{shown.strip()}{' …' if end < len(words) else ''}"
 
 
 def _other(found: Difference) -> Iterator[str]:

@@ -43,7 +43,7 @@ def sheet(derived: Derived, *, layers: bool = False, evidence: bool = False) -> 
         return
     yield from _shape(f)
     yield from _weights(f)
-    yield from _state(f)
+    yield from _state(f, _looks_both_ways(derived))
     yield from _runtime(f)
     yield from stored_form(f, derived.stored)
     yield from strip(layers_expanded(derived.model), whole=layers)
@@ -161,9 +161,15 @@ def _percent(share: float) -> str:
     return f"{100 * share:>7.1f} % " if share >= 0.0005 else "   <0.1 % "
 
 
-def _state(f: Fingerprint) -> Iterator[Line]:
+def _looks_both_ways(derived: Derived) -> str | None:
+    """Which key or class says that every token sees all others, where one does."""
+    return next((e.source for e in derived.evidence if e.field == "attention_mask"), None)
+
+
+def _state(f: Fingerprint, why: str | None) -> Iterator[Line]:
     if f.kv_bytes_4k is None:
         yield title("State of one sequence  none: an encoder keeps no cache")
+        yield from wrapped(terminal(why), 2, DIM) if why else ()
         yield []
         return
     yield title("State of one sequence", "logical bytes, cache at bf16")

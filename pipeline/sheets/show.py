@@ -68,6 +68,8 @@ def _origin(found: Found) -> Iterator[Line]:
         source += f", revision {found.revision}"
     if found.path is None or found.note:
         yield from wrapped(terminal("; ".join(filter(None, (source, found.note)))), 0, DIM)
+    if found.cite is not None:
+        yield from wrapped(f"cite this snapshot: {terminal(found.cite)}", 0, DIM)
 
 
 def _adapter(a: Adapter) -> Iterator[Line]:
@@ -122,6 +124,7 @@ def object_of(found: Found, view: View, *, reported: bool = True) -> dict[str, A
     made["source"] = found.source
     if reported:
         made["snapshot"] = found.snapshot
+        made["cite"] = found.cite
         made["reported"] = [{"fact": f, "value": v, "unit": u, "citation": c} for f, v, u, c in found.reported]
     if found.adapter is not None:
         made["adapter"] = msgspec.to_builtins(found.adapter)

@@ -41,6 +41,27 @@ def config_files(folder: Path) -> list[Path]:
     return files or sorted(folder.glob("*/config.json"))
 
 
+def holds_configs(path: Path) -> bool:
+    """Whether a path means any config at all."""
+    return not path.is_dir() or is_checkpoint(path) or bool(config_files(path))
+
+
+def without(folder: Path) -> list[tuple[str, str]]:
+    """The checkpoints of a folder that have no config.json, by name, each with what it is instead."""
+    if not folder.is_dir() or is_checkpoint(folder) or any(folder.glob("*.json")):
+        return []
+    places = sorted(p for p in folder.iterdir() if p.is_dir() and not is_checkpoint(p))
+    return [(shown(p), why) for p in places if (why := _instead(p)) is not None]
+
+
+def _instead(place: Path) -> str | None:
+    if (place / "adapter_config.json").is_file():
+        return "an adapter"
+    if any(place.glob("*.gguf")):
+        return "GGUF only"
+    return "no config.json" if any(p for s in ("*.safetensors", "*.bin") for p in place.glob(s)) else None
+
+
 def configs(path: Path) -> Iterator[tuple[str, Content]]:
     """The models a path means, named, with the bytes of their configs; a file that cannot be read stops no other one.
 

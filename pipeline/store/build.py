@@ -5,6 +5,7 @@ The file is in the storage version that DuckDB 1.5 reads. Frames go in through A
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
@@ -17,9 +18,10 @@ import polars as pl
 from pipeline.durable import failpoint
 from pipeline.store import digest
 from schemas import tables, views
-from schemas.registry import CONTENT, SNAPSHOT, Table
+from schemas.registry import CONTENT, MODELS, RECORDS, RUNS, SNAPSHOT, Table
 from schemas.tables import MAPS, quoted
 from schemas.version import SCHEMA_VERSION
+from schemas.vocabulary import Outcome
 
 Tables = Mapping[str, pl.DataFrame]
 """Frames by table name; a table that is left out is empty."""
@@ -27,6 +29,8 @@ Tables = Mapping[str, pl.DataFrame]
 STORAGE_VERSION = "v1.5.0"
 MEMORY = "600MB"
 WHOLE = "snapshot"
+EPOCH = dt.date(1970, 1, 1)
+"""The day of a run that nothing dates."""
 
 
 class Origin(NamedTuple):
@@ -52,9 +56,23 @@ class Stream:
 
 
 def ordered(content: Tables) -> dict[str, pl.DataFrame]:
-    """Every table of the content with the registry's columns and types, in the order of its key."""
-    given = {t.name: content.get(t.name, tables.empty(t)) for t in CONTENT}
-    return {t.name: digest.as_stored(t, given[t.name]).sort(t.key) for t in CONTENT}
+    """Every table with the registry's columns and types, in the order of its key; `runs` as in `recorded`."""
+    given = {t.name: content.get(t.name, tables.empty(t)) for t in (*CONTENT, *RECORDS)}
+    found = {t.name: digest.as_stored(t, given[t.name]).sort(t.key) for t in (*CONTENT, *RECORDS)}
+    return found if found[RUNS.name].height else recorded(found)
+
+
+def recorded(content: Mapping[str, pl.DataFrame], day: dt.date | None = None) -> dict[str, pl.DataFrame]:
+    """The content with `models` as it stands and `runs` as it happened on `day` (else the day of each config).
+
+    What is unchanged stands as ok: a day on which nothing changed has the digests of the day before.
+    """
+    models = content[MODELS.name]
+    outcome = pl.col("outcome").cast(pl.String)
+    when = pl.lit(day, dtype=pl.Date) if day else pl.col("as_of").fill_null(pl.col("as_of").max()).fill_null(EPOCH)
+    runs = models.select("repo_id", outcome, "detail", when.alias("day"))
+    standing = models.with_columns(outcome.replace(Outcome.UNCHANGED.value, Outcome.OK.value))
+    return {**content, MODELS.name: standing, RUNS.name: runs}
 
 
 def digests(content: Tables) -> dict[str, tuple[int, str]]:
@@ -75,6 +93,9 @@ def write(path: Path, content: Tables, origin: Origin, digests: Mapping[str, tup
         for table in CONTENT:
             _insert(con, table, content[table.name])
             failpoint("snapshot.table")
+        for table in RECORDS:
+            _insert(con, table, content[table.name])
+            failpoint("snapshot.record")
         con.execute("CHECKPOINT snapshot_file")
         failpoint("snapshot.manifest")
         _insert(con, SNAPSHOT, _manifest(origin, digests, whole))
@@ -87,7 +108,7 @@ def write(path: Path, content: Tables, origin: Origin, digests: Mapping[str, tup
 def _define(con: duckdb.DuckDBPyConnection) -> None:
     """Create all tables, comments, views and macros, in one transaction: each would wait for the disk by itself."""
     con.execute("BEGIN")
-    for statement in [*(tables.ddl(t) for t in (*CONTENT, SNAPSHOT)), *views.statements()]:
+    for statement in [*(tables.ddl(t) for t in (*CONTENT, *RECORDS, SNAPSHOT)), *views.statements()]:
         con.execute(statement)
     con.execute("COMMIT")
 

@@ -6,7 +6,7 @@ differs was changed on the Hub. Values are compared as stored, column by column,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -70,12 +70,21 @@ class Theirs(msgspec.Struct, frozen=True):
     same_design: int
     verdicts: list[Example]
     columns: list[Change]
+    keys: list[Change] = []
+    """Keys of the changed configs themselves, a dot between levels: what was written that the rest follows from."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing changed."""
+        return not (self.added or self.removed or self.outcomes or self.configs)
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """Everything that changed from one snapshot to another, and the columns only one of them has.
+    """Everything that changed from one snapshot to another, by cause, and the columns only one of them has.
 
-    `facts` gives, for the tables of reported facts and measurements, how many rows are gone and how many are new.
+    `hub` are changes of repositories (a folder's too), `catalogue` those of the models that come with the package,
+    `ours` those of the rules. `facts` gives, for the tables of reported facts and measurements, how many rows are gone
+    and how many are new.
     """
 
     before: str
@@ -87,12 +96,12 @@ class Difference(msgspec.Struct, frozen=True):
     hub: Theirs
     ours: Ours
     facts: dict[str, tuple[int, int]]
+    catalogue: Theirs = Theirs([], [], [], [], 0, [], [])
 
     @property
     def is_empty(self) -> bool:
         """Whether the two say the same of every model; what the Hub counts daily, as downloads, is not looked at."""
-        hub, ours = self.hub, self.ours
-        listed = hub.added or hub.removed or hub.outcomes or hub.configs
+        ours, listed = self.ours, not (self.hub.is_empty and self.catalogue.is_empty)
         return not (listed or ours.changed or any(ours.designs.values()) or any(map(any, self.facts.values())))
 
 
@@ -113,9 +122,9 @@ def of_files(before: Path, after: Path) -> Difference:
 def _difference(con: duckdb.DuckDBPyConnection, old: Entry, new: Entry) -> Difference:
     gone, fresh = ([f"{t}.{c}" for t, c in _only(con, *pair)] for pair in (("before", "after"), ("after", "before")))
     versions = (old.code_version, new.code_version), (old.schema_version, new.schema_version)
-    return Difference(
-        old.id, new.id, *versions, gone, fresh, theirs(con), ours(con), {t: _rows(con, t) for t in _FACTS}
-    )
+    facts = {t: _rows(con, t) for t in _FACTS}
+    hub, catalogue = theirs(con), theirs(con, of_catalogue=True)
+    return Difference(old.id, new.id, *versions, gone, fresh, hub, ours(con), facts, catalogue)
 
 
 @contextmanager
@@ -170,9 +179,10 @@ def ours(con: duckdb.DuckDBPyConnection) -> Ours:
     )
 
 
-def theirs(con: duckdb.DuckDBPyConnection) -> Theirs:
-    """What the listing, the repositories and their configs say otherwise."""
-    models = "before.models o JOIN after.models n USING (repo_id)"
+def theirs(con: duckdb.DuckDBPyConnection, *, of_catalogue: bool = False) -> Theirs:
+    """What the listing, the repositories and their configs say otherwise; the catalogue's models, or all others."""
+    of = f"{'=' if of_catalogue else '<>'} 'catalogue'"
+    models = f"(FROM before.models) o JOIN (FROM after.models WHERE source {of}) n USING (repo_id)"
     changed = f"FROM {models} WHERE o.config_id IS NOT NULL AND n.config_id IS NOT NULL AND o.config_id <> n.config_id"
     outcomes = con.execute(
         f"SELECT repo_id, o.outcome::VARCHAR AS old, n.outcome::VARCHAR AS new FROM {models} WHERE old <> new"
@@ -182,15 +192,45 @@ def theirs(con: duckdb.DuckDBPyConnection) -> Theirs:
         f"SELECT b, a, repo_id FROM (SELECT repo_id, o.config_id AS old, n.config_id AS new {changed}) "
         "JOIN b ON b.config_id = old JOIN a ON a.config_id = new"
     )
+    texts = con.execute(f"SELECT repo_id, b.raw, a.raw FROM ({pairs}) ORDER BY repo_id").fetchall()
     return Theirs(
-        _names(con, "FROM after.models ANTI JOIN before.models USING (repo_id)"),
-        _names(con, "FROM before.models ANTI JOIN after.models USING (repo_id)"),
+        _names(con, f"FROM (FROM after.models WHERE source {of}) ANTI JOIN before.models USING (repo_id)"),
+        _names(con, f"FROM (FROM before.models WHERE source {of}) ANTI JOIN after.models USING (repo_id)"),
         [Example(*row) for row in outcomes],
         _names(con, changed),
         _one(con, f"SELECT count(*) FROM ({pairs}) WHERE b.design_id = a.design_id"),
         _verdicts(con, pairs),
         _changes(con, pairs, _columns(con)),
+        keys(texts),
     )
+
+
+def keys(texts: Iterable[tuple[str, str | None, str | None]]) -> list[Change]:
+    """Which keys differ between pairs of configs, those of most repositories first; what is no JSON has none."""
+    found: dict[str, list[Example]] = {}
+    for repo_id, before, after in texts:
+        old, new = _flat(before), _flat(after)
+        for key in [k for k in {**old, **new} if old.get(k) != new.get(k)]:
+            found.setdefault(key, []).append(Example(repo_id, old.get(key), new.get(key)))
+    order = sorted(found, key=lambda k: (-len(found[k]), k))
+    return [Change(k, len(found[k]), found[k][:EXAMPLES]) for k in order]
+
+
+def _flat(text: str | None) -> dict[str, str]:
+    """The values of a config by key, as JSON; a nested object's under both names."""
+    try:
+        read = msgspec.json.decode(text or "")
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+    return dict(_levels(read, "")) if isinstance(read, dict) else {}
+
+
+def _levels(read: dict[str, Any], path: str) -> Iterator[tuple[str, str]]:
+    for key, value in read.items():
+        if isinstance(value, dict) and value and path.count(".") < 4:
+            yield from _levels(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", msgspec.json.encode(value).decode()
 
 
 def _names(con: duckdb.DuckDBPyConnection, source: str) -> list[str]:

@@ -13,15 +13,17 @@ from pathlib import Path
 
 import msgspec
 
-from pipeline.durable import lock, remove, write_atomically
+from pipeline.durable import lock, write_atomically
 from pipeline.errors import AtlasError, Corrupt, NotFound, Usage
 
 FOLDER = "snapshots"
 INDEX = "index.json"
+LATEST, PREVIOUS = "latest", "previous"
+_MEND = "restore it, or move it away and run 'atlas refresh' to adopt the files"
 _ID = re.compile(r"(\d{4}-\d{2}-\d{2})(?:\.([1-9]\d*))?")
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One published snapshot. `bytes` and `sha256` are the file's, `manifest` is the digest of what it says."""
 
     id: str
@@ -42,16 +44,44 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.id}.duckdb"
 
 
-class Index(msgspec.Struct, frozen=True, kw_only=True):
-    """What `index.json` holds. `snapshots` are in order of publication, `retracted` gives the reason by id."""
+class Pruned(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A snapshot whose file a policy let go: what the chain and those who cite it still need."""
+
+    manifest: str
+    previous: str | None
+    sha256: str
+
+
+class Index(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What `index.json` holds. `snapshots` are in order of publication, `retracted` gives the reason by id.
+
+    `digest` is that of all the rest; an index written before there was one has none.
+    """
 
     latest: str | None = None
     snapshots: tuple[Entry, ...] = ()
     retracted: dict[str, str] = {}
+    pruned: dict[str, Pruned] = {}
+    digest: str | None = None
+
+    @property
+    def standing(self) -> list[Entry]:
+        """The snapshots that were not taken back, oldest first."""
+        return [e for e in self.snapshots if e.id not in self.retracted]
+
+    def _named(self, snapshot_id: str | None) -> str | None:
+        """The id meant: `latest` and `previous` are names, and none is the latest."""
+        if snapshot_id in {None, "", LATEST}:
+            return self.latest
+        if snapshot_id != PREVIOUS:
+            return snapshot_id
+        if len(self.standing) < 2:
+            raise NotFound(f"there is no snapshot before the latest, {self.latest or 'of which there is none either'}")
+        return self.standing[-2].id
 
     def entry(self, snapshot_id: str | None) -> Entry:
-        """The snapshot of that id, or the latest; raises `NotFound`, naming what exists."""
-        wanted = snapshot_id or self.latest
+        """The snapshot of that id or name, or the latest; raises `NotFound`, naming what exists."""
+        wanted = self._named(snapshot_id)
         if wanted is None:
             raise NotFound(
                 "there is no snapshot here yet: run 'atlas refresh --source catalogue', or name the place with --home"
@@ -61,6 +91,8 @@ class Index(msgspec.Struct, frozen=True, kw_only=True):
                 return entry
         if wanted in self.retracted:
             raise NotFound(f"snapshot {wanted} was retracted and pruned: {self.retracted[wanted]}")
+        if wanted in self.pruned:
+            raise NotFound(f"snapshot {wanted} was pruned; its manifest had the digest {self.pruned[wanted].manifest}")
         known = ", ".join(e.id for e in self.snapshots[-5:]) or "none"
         raise NotFound(f"there is no snapshot {wanted}; the last ones are: {known}")
 
@@ -80,13 +112,13 @@ def read(place: Path) -> Index:
     except OSError as error:
         raise AtlasError(f"{path} cannot be read: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Corrupt(
-            f"{path} is damaged ({error}); restore it, or move it away and run 'atlas refresh' to adopt the files"
-        ) from error
+        raise Corrupt(f"{path} is damaged ({error}); {_MEND}") from error
 
 
 def _sound(path: Path, index: Index) -> Index:
-    """An index whose latest is one of its snapshots that still stand; raises `Corrupt`."""
+    """An index with its own digest whose latest is one of its snapshots that still stand; raises `Corrupt`."""
+    if index.digest is not None and index.digest != _digest(index):
+        raise Corrupt(f"{path} is damaged: it does not have its own digest; {_MEND}")
     standing = {e.id for e in index.snapshots} - index.retracted.keys()
     if index.latest is not None and index.latest not in standing:
         raise Corrupt(f"{path} is damaged: its latest, {index.latest!r}, is none of its snapshots; restore it")
@@ -95,8 +127,17 @@ def _sound(path: Path, index: Index) -> Index:
 
 def write(place: Path, index: Index) -> None:
     """Replace the index at once or not at all."""
-    data = msgspec.json.format(msgspec.json.encode(index), indent=2) + b"\n"
+    data = msgspec.json.format(msgspec.json.encode(_sealed(index)), indent=2) + b"\n"
     write_atomically(place / INDEX, data, point="snapshot.index")
+
+
+def _digest(index: Index) -> str:
+    """SHA-256 (hex) over everything the index says but its digest."""
+    return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(index, digest=None))).hexdigest()
+
+
+def _sealed(index: Index) -> Index:
+    return msgspec.structs.replace(index, digest=_digest(index))
 
 
 def order(snapshot_id: str) -> tuple[dt.date, int]:
@@ -120,13 +161,18 @@ def is_id(text: str) -> bool:
 
 
 def next_id(place: Path, index: Index, day: dt.date) -> str:
-    """The id after all that were ever used here, on `day` or, where that is past, on the last day used."""
-    used = [order(known) for known in (*(e.id for e in index.snapshots), *index.retracted)]
-    used += [order(p.stem) for p in place.glob("*.duckdb") if is_id(p.stem)]
-    last_day, last_number = max(used, default=(day, 0))
-    if day > last_day or not used:
-        return day.isoformat()
-    return f"{last_day.isoformat()}.{last_number + 1}"
+    """The id after all that were ever used here, on `day` or, where that is past, on the last day used.
+
+    No id is used twice. A day that has not come yet is free again once what was dated so is retracted.
+    """
+    standing = [order(e.id) for e in index.standing] + [order(i) for i in index.pruned]
+    left = [order(p.stem) for p in place.glob("*.duckdb") if is_id(p.stem) and p.stem not in index.retracted]
+    last_day = max([day, *(d for d, _ in (*standing, *left))])
+    taken = [order(i) for i in index.retracted]
+    last_day = max([last_day, *(d for d, _ in taken if d <= dt.datetime.now(dt.UTC).date())])
+    used = [*standing, *left, *taken]
+    number = max((n for d, n in used if d == last_day), default=0)
+    return last_day.isoformat() if number == 0 else f"{last_day.isoformat()}.{number + 1}"
 
 
 def file_digest(path: Path) -> str:
@@ -159,6 +205,17 @@ def locate(home: Path, snapshot_id: str | None = None) -> tuple[Entry, Path]:
     return entry, checked(place, entry)
 
 
+def all_of(home: Path, last: str | None = None) -> list[tuple[Entry, Path]]:
+    """Every snapshot that stands, each checked, in order of publication; `last` (the latest) comes last.
+
+    Raises as `locate`.
+    """
+    place = folder(home)
+    index = read(place)
+    end = index.entry(last)
+    return [(e, checked(place, e)) for e in [*(e for e in index.standing if e.id != end.id), end]]
+
+
 def retract(home: Path, snapshot_id: str, why: str) -> Index:
     """Take a snapshot back, with the reason; `latest` becomes the last that still stands, or none. Return the index.
 
@@ -179,27 +236,4 @@ def retract(home: Path, snapshot_id: str, why: str) -> Index:
         standing = [e.id for e in index.snapshots if e.id not in retracted]
         changed = msgspec.structs.replace(index, latest=standing[-1] if standing else None, retracted=retracted)
         write(place, changed)
-        return changed
-
-
-def prune(home: Path) -> list[Path]:
-    """Delete the files of retracted snapshots, which keep their line and reason in the index; return what was deleted.
-
-    The index is written first: files that a crash leaves behind belong to no entry, and the next call deletes them.
-
-    Raises:
-        Busy: another process writes here.
-        AtlasError: a file cannot be deleted.
-    """
-    place = folder(home)
-    if not read(place).retracted:
-        return []
-    with lock(place):
-        index = read(place)
-        kept = tuple(e for e in index.snapshots if e.id not in index.retracted)
-        if kept != index.snapshots:
-            write(place, msgspec.structs.replace(index, snapshots=kept))
-        gone = [path for path in (place / f"{name}.duckdb" for name in index.retracted) if path.is_file()]
-        for path in gone:
-            remove(path, point="snapshot.prune")
-        return gone
+        return read(place)

@@ -7,6 +7,7 @@ publication, after the same checks. A published file is never written again.
 from __future__ import annotations
 
 import datetime as dt
+import shutil
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,11 +19,16 @@ import msgspec
 
 from pipeline.durable import lock, replacing, sweep
 from pipeline.errors import AtlasError, Corrupt, Usage
-from pipeline.store import build, shelf, validate
+from pipeline.store import build, shelf, shrink, validate
 from pipeline.store.build import Origin, Tables
 from pipeline.store.shelf import Entry, Index
 
 Digests = Mapping[str, tuple[int, str]]
+FARTHEST = dt.timedelta(days=731)
+"""How far ahead of the clock a snapshot may be dated: snapshots only go forward, so a slip of the pen would last."""
+
+
+_DISK = ("no space", "could not write", "read-only", "disk", "i/o", "file system", "has been invalidated")
 
 
 class Published(NamedTuple):
@@ -34,6 +40,25 @@ class Published(NamedTuple):
     digests: Digests
 
 
+class Prepared:
+    """A publication under way: its digests, and, once it is left, what came of it."""
+
+    def __init__(self, digests: Digests, published: Published | None = None) -> None:
+        self.digests = digests
+        self._published = published
+
+    def done(self, published: Published) -> None:
+        """It is published."""
+        self._published = published
+
+    @property
+    def published(self) -> Published:
+        """What came of it; raises `AtlasError` where it was given up."""
+        if self._published is None:
+            raise AtlasError("nothing was published: the publication was given up; run again")
+        return self._published
+
+
 def publish(
     home: Path,
     content: Tables,
@@ -43,44 +68,75 @@ def publish(
     listed: int,
     code_version: str,
     day_was_asked_for: bool = False,
+    allow_shrink: bool = True,
 ) -> Published:
     """Publish these tables as the latest snapshot of `day`, unless the latest says exactly the same.
 
     `listed` is the number of repositories the refresh listed: every one must be a row of `models`. A day before the
-    latest snapshot's becomes that day (the clock may go back), or is an error where the user named it.
+    latest snapshot's becomes that day (the clock may go back), or is an error where the user named it. Without
+    `allow_shrink` few of the repositories that the latest snapshot holds may be gone, whatever the source.
 
     Raises:
-        Usage: the day asked for is before the latest snapshot's.
-        Invalid: a rule is broken; nothing was published.
+        Usage: the day asked for is before the latest snapshot's, or years ahead of the clock.
+        Invalid: a rule is broken, or too much would be dropped; nothing was published.
         Busy: another process publishes.
         AtlasError: the disk is full, failing or read-only; nothing was published.
     """
+    with prepared(
+        home, content, day=day, source=source, listed=listed, code_version=code_version,
+        day_was_asked_for=day_was_asked_for, allow_shrink=allow_shrink,
+    ) as ready:  # fmt: skip
+        pass
+    return ready.published
+
+
+@contextmanager
+def prepared(
+    home: Path,
+    content: Tables,
+    *,
+    day: dt.date,
+    source: str,
+    listed: int,
+    code_version: str,
+    day_was_asked_for: bool = False,
+    allow_shrink: bool = True,
+) -> Iterator[Prepared]:
+    """What `publish` does, in two: on entering the snapshot is written and judged, on leaving it is published."""
     place = shelf.folder(home)
     with lock(place):
         sweep(place)
         index = _adopt(place, shelf.read(place))
         _refuse_the_past(index, day, asked_for=day_was_asked_for)
         latest = index.entry(None) if index.latest else None
-        ordered = build.ordered(content)
+        ordered = build.ordered(build.recorded(content, day) if "runs" not in content else content)
         digests = build.digests(ordered)
         if latest and _says_the_same(place, latest, digests):
-            return Published(latest, place / latest.file, is_new=False, digests=digests)
+            yield Prepared(digests, Published(latest, place / latest.file, is_new=False, digests=digests))
+            return
+        if latest and not allow_shrink:
+            shrink.guard(place, latest, ordered["models"]["repo_id"])
         origin = Origin(
             shelf.next_id(place, index, day), source, listed, code_version,
             previous_id=latest.id if latest else None, previous_digest=latest.manifest if latest else None,
         )  # fmt: skip
-        return _made(place, index, ordered, digests, origin)
+        ready = Prepared(digests)
+        with _made(place, index, ordered, origin, ready):
+            yield ready
 
 
-def _made(place: Path, index: Index, ordered: Tables, digests: Digests, origin: Origin) -> Published:
+@contextmanager
+def _made(place: Path, index: Index, ordered: Tables, origin: Origin, ready: Prepared) -> Iterator[None]:
     path = place / f"{origin.snapshot_id}.duckdb"
-    with replacing(path, point="snapshot.file") as temporary, _telling(place):
-        manifest = build.write(temporary, ordered, origin, digests)
-        _judge(temporary, digests)
-        temporary.chmod(stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH)
-    entry = _entry(path, origin, manifest, digests)
+    with replacing(path, point="snapshot.file") as temporary:
+        with _telling(place):
+            manifest = build.write(temporary, ordered, origin, ready.digests)
+            _judge(temporary, ready.digests)
+            temporary.chmod(stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH)
+        yield
+    entry = _entry(path, origin, manifest, ready.digests)
     shelf.write(place, msgspec.structs.replace(index, latest=entry.id, snapshots=(*index.snapshots, entry)))
-    return Published(entry, path, is_new=True, digests=digests)
+    ready.done(Published(entry, path, is_new=True, digests=ready.digests))
 
 
 @contextmanager
@@ -88,11 +144,20 @@ def _telling(place: Path) -> Iterator[None]:
     """Turn an error of the disk, the system's own or DuckDB's, into a sentence."""
     try:
         yield
-    except (OSError, duckdb.IOException) as error:
+    except (OSError, duckdb.Error) as error:
+        if not isinstance(error, OSError) and not _of_the_disk(error, place):
+            raise
         why = str(error).splitlines()[0]
         raise AtlasError(
             f"cannot write in {place}: {why}; nothing was published, run again when that is mended"
         ) from error
+
+
+def _of_the_disk(error: duckdb.Error, place: Path) -> bool:
+    """Whether DuckDB failed for the disk's sake: within a statement it has other names than IOException for that."""
+    said = str(error).lower()
+    is_told = isinstance(error, duckdb.IOException) or any(word in said for word in _DISK)
+    return is_told or shutil.disk_usage(place).free < 2**20
 
 
 def _judge(temporary: Path, digests: Digests) -> None:
@@ -112,6 +177,8 @@ def _says_the_same(place: Path, latest: Entry, digests: Digests) -> bool:
 
 
 def _refuse_the_past(index: Index, day: dt.date, *, asked_for: bool) -> None:
+    if asked_for and day > dt.datetime.now(dt.UTC).date() + FARTHEST:
+        raise Usage(f"--date {day} is more than two years ahead: no later snapshot could be dated before it")
     if asked_for and index.latest and day < shelf.order(index.latest)[0]:
         raise Usage(f"--date {day} is before the latest snapshot, {index.latest}; snapshots only go forward")
 
@@ -190,9 +257,9 @@ def _damage(place: Path, index: Index, entry: Entry) -> str | None:
         found = proven(shelf.checked(place, entry))
         if found != entry:
             return f"{place / entry.file}: the index says otherwise than the file about its contents"
-        before = [e for e in index.snapshots if e.id == entry.previous]
+        before = {e.id: e.manifest for e in index.snapshots} | {i: p.manifest for i, p in index.pruned.items()}
         origin, _, _ = _opened(place / entry.file)
-        if before and origin.previous_digest != before[0].manifest:
+        if entry.previous in before and origin.previous_digest != before[entry.previous]:
             return f"{place / entry.file}: it follows another {entry.previous} than the one here"
     except Corrupt as error:
         return str(error)
@@ -201,7 +268,7 @@ def _damage(place: Path, index: Index, entry: Entry) -> str | None:
 
 def _adopt(place: Path, index: Index) -> Index:
     """Enter whole snapshots that a crash left out of the index, oldest first; others are left alone and never read."""
-    known = {e.id for e in index.snapshots} | index.retracted.keys()
+    known = {e.id for e in index.snapshots} | index.retracted.keys() | index.pruned.keys()
     files = sorted(
         (p for p in place.glob("*.duckdb") if shelf.is_id(p.stem) and p.stem not in known),
         key=lambda p: shelf.order(p.stem),

@@ -15,7 +15,7 @@ from pipeline.store.build import stored
 from pipeline.store.digest import table_digest
 from schemas import checks, tables
 from schemas.checks import EXAMPLES, Failure
-from schemas.registry import CONTENT, SNAPSHOT, Table
+from schemas.registry import CONTENT, RECORDS, SNAPSHOT, Table
 
 _TOLD = {"not_nullable": "is never null"}
 
@@ -50,7 +50,8 @@ def judge(con: duckdb.DuckDBPyConnection) -> Judged:
     read: dict[str, tuple[int, str]] = {}
     for table in CONTENT:
         read[table.name] = (_rows(con, table), table_digest(table, _watched(con, table, found)))
-    found += [f for frame in stored(con, SNAPSHOT) for f in column_failures(SNAPSHOT, frame)]
+    for table in (*RECORDS, SNAPSHOT):
+        found += [f for frame in stored(con, table) for f in column_failures(table, frame)]
     found += checks.failures(con)
     return Judged(tuple(found), read)
 

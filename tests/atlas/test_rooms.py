@@ -33,6 +33,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         *BELOW_READERS, "atlas.readers", "atlas.derived", "atlas.assemble", "atlas.describe", "atlas.assume",
         "atlas.opening",
     ),
+    "atlas.drafting": (*BELOW_LAYOUTS, "atlas.derived", "atlas.checkpoint", "atlas.interpret"),
     "atlas": ("atlas.derived", "atlas.interpret", "atlas.numbers", "pipeline"),  # what the library hands on
     "pipeline": (),
 }  # fmt: skip

@@ -30,6 +30,9 @@ EXPLICIT = {
         "UPDATE configs SET stored_reason = NULL"
     ),
     "a repository that ended well has a config": "UPDATE models SET config_id = NULL",
+    "unchanged is what happened on a day, and stands in runs": (
+        "UPDATE models SET outcome = 'unchanged' WHERE outcome = 'ok'"
+    ),
     "a config was seen on a day": "UPDATE models SET as_of = NULL",
     "the components sum to params_total exactly": "UPDATE designs SET params_norm = params_norm + 1",
     "the shares sum to 1": "UPDATE designs SET share_norm = share_norm + 0.01",
@@ -48,6 +51,32 @@ EXPLICIT = {
     "elements is the product of the shape": "UPDATE parameters SET shape = [3, 3] WHERE name = 'qkv'",
     "cross_kv_bytes_per_source_token equals the sum over states, null where there is none": (
         "UPDATE designs SET cross_kv_bytes_per_source_token = 0"
+    ),
+    **{
+        f"{column}{t} is at least {whole} / {t} and at most {whole}": (
+            f"UPDATE designs SET {column}{t} = {whole} + 1 WHERE design_id = 'aaaa'"
+        )
+        for column, whole in (("params_rank_tp", "params_total"), ("kv_bytes_per_token_rank_tp", "kv_bytes_per_token"))
+        for t in (2, 4, 8, 16)
+    },
+    **{
+        f"{column}{t} is null where the degree is uneven or {word}, and only there": (
+            f"UPDATE designs SET {column}{t} = 8 WHERE design_id = 'aaaa'"
+        )
+        for column, word in (("params_rank_tp", "unknown"), ("kv_bytes_per_token_rank_tp", "nothing is kept"))
+        for t in (2, 4, 8, 16)
+    },
+    **{
+        f"experts_touched_b{b} is n (1 - (1 - k/n)^{b}) where no choice is empty": (
+            f"UPDATE designs SET n_routed_experts = 8, experts_per_token = 2, experts_touched_b{b} = 2"
+        )
+        for b in (8, 64, 256)
+    },
+    "a step over more sequences reads no fewer weights, and no less than one token multiplies by": (
+        "UPDATE designs SET decode_weight_bytes_b8 = 528, decode_weight_bytes_b64 = 528, decode_weight_bytes_b256 = 500"
+    ),
+    "without routed experts every step reads the same weights": (
+        "UPDATE designs SET is_moe = false, decode_weight_bytes_b256 = 529"
     ),
     "a longer context never holds less": "UPDATE designs SET kv_bytes_32k = 1 WHERE design_id = 'aaaa'",
     "a state of a fixed size is constant, and only that": "UPDATE states SET kind = 'kv' WHERE stride = 0",

@@ -58,17 +58,19 @@ def answer(cls, made, key):
     return plain(value)
 
 
-questions, answers = json.load(sys.stdin), {}
+questions, answers, aliases = json.load(sys.stdin), {}, {}
 for model_type, keys in questions.items():
     if model_type in CONFIG_MAPPING:
         cls = CONFIG_MAPPING[model_type]
         made, older = cls(), old_keys(cls)
         made.allow_global_per_layer_attribute_access = True
+        aliases[model_type] = dict(cls.attribute_map or {})
         signature = {k: plain(f.default) for k, f in cls.__dataclass_fields__.items()}
         answers[model_type] = {
             k: [answer(cls, made, k), signature.get(k, ABSENT), plain(older.get(k, ABSENT))] for k in keys
         }
-json.dump({"transformers": transformers.__version__, "answers": answers}, sys.stdout)
+aliases = {m: names for m, names in aliases.items() if names}
+json.dump({"transformers": transformers.__version__, "answers": answers, "aliases": aliases}, sys.stdout)
 """
 
 Answers = dict[str, list[Any]]
@@ -85,7 +87,7 @@ def _asked(model_type: str) -> list[str]:
 
 
 def asked_of_the_library() -> dict[str, Any]:
-    """The library's version and, by row and key, what its class holds: made bare, in its signature, for an old key."""
+    """The library's version, what a class calls alike, and by row and key what it holds: bare, signed, for old keys."""
     python = os.environ.get("ATLAS_REFERENCE_PYTHON") or sys.executable
     done = subprocess.run(
         [python, "-c", ASK], input=json.dumps(questions()), capture_output=True, text=True, check=True
@@ -120,8 +122,12 @@ def write() -> None:
     text = ",\n    ".join(lines)
     head = json.dumps("made by `make class-defaults`; do not edit")
     version, without = json.dumps(said["transformers"]), json.dumps(absent)
+    alike = ",\n    ".join(
+        f"{json.dumps(m)}: {json.dumps(a, sort_keys=True)}" for m, a in sorted(said["aliases"].items())
+    )
     FILE.write_text(
         f'{{\n  "note": {head},\n  "transformers": {version},\n  "no_class": {without},\n'
+        f'  "aliases": {{\n    {alike}\n  }},\n'
         f'  "answers": {{\n    {text}\n  }}\n}}\n',
         "utf-8",
     )

@@ -18,9 +18,15 @@ from schemas.vocabulary import Component, Role
 
 FOLDERS = {"published": "configs", "defaults": "defaults"}
 
-NO_NUMBERS = "encoder-decoder evolla pop2piano seamless_m4t seamless_m4t_v2 t5gemma2"
+NO_NUMBERS = "encoder-decoder evolla pop2piano seamless_m4t seamless_m4t_v2"
 REFUSED = {"published": set[str](), "defaults": set(NO_NUMBERS.split())}
 """Files that are refused, by name."""
+
+MERGED = {"t5gemma2": 4_096}
+"""Attention that looks at its cache and at the source in one product, and the source's tokens in the reference's step.
+
+transformers 5.24, modeling_t5gemma2.py, T5Gemma2MergedAttention: keys of both are joined; no window bounds the source.
+"""
 
 STREAMS = ("DecoderLayer", "BlockAttentionResidual")
 """Classes that mix several residual streams: no column counts that."""
@@ -203,7 +209,8 @@ def _reads(each: Layer, tokens: int, record: dict[str, Any], *, whole: bool = Fa
         bound = None if record["model_type"] in MASKED else r.window
         n = (entries if bound is None else min(entries, bound)) // r.stride
         total += n * ((r.flops if r.prefill is None else r.prefill) + (_weighting(r) if weighs else 0))
-    return total
+    merged = MERGED.get(record["model_type"], 0)
+    return total + merged * sum(r.flops for p in each.parts for r in p.reads if merged and r.over == "source")
 
 
 def _weighting(r: Read) -> int:

@@ -42,8 +42,13 @@ def frame(name: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
 
 
 def content() -> dict[str, pl.DataFrame]:
-    """All tables of the tiny atlas."""
-    return {name: frame(name, rows) for name, rows in _ROWS.items()}
+    """All tables of the tiny atlas; `runs` follows from `models` when it is published."""
+    return {name: frame(name, rows) for name, rows in _ROWS.items() if name != "runs"}
+
+
+def runs() -> pl.DataFrame:
+    """What happened to its models on the day."""
+    return frame("runs", _ROWS["runs"])
 
 
 LISTED = 5
@@ -51,7 +56,7 @@ LISTED = 5
 
 def _model(repo: str, config: str | None, outcome: str = "ok", **listing: object) -> dict[str, Any]:
     as_of = DAY if config else None
-    return {"repo_id": repo, "outcome": outcome, "config_id": config, "as_of": as_of, "source": "catalogue", **listing}
+    return {"repo_id": repo, "outcome": outcome, "config_id": config, "as_of": as_of, "source": "hub", **listing}
 
 
 def _config(raw: str, design: str, **values: object) -> dict[str, Any]:
@@ -145,6 +150,16 @@ _ROWS: dict[str, list[dict[str, Any]]] = {
         _model("org/Bamba", B, hub_params_by_dtype=[{"key": "BF16", "value": 56}], hub_params_total=56),
         _model("other/bad", BAD, "malformed"),
         _model("other/gated", None, "gated"),
+    ],
+    "runs": [
+        {"repo_id": name, "outcome": outcome, "day": DAY}
+        for name, outcome in {
+            "org/A-8B": "ok",
+            "org/A-8B-Instruct": "ok",
+            "org/Bamba": "ok",
+            "other/bad": "malformed",
+            "other/gated": "gated",
+        }.items()
     ],
     "configs": [
         _config(RAW_A, "aaaa", rope_theta=10_000.0, max_context=4_096, growth_bytes_per_token=8.0, **_UNPROVEN),

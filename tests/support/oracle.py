@@ -78,10 +78,11 @@ TOWERS_INSIDE = {
 Taken from named_parameters() of transformers 5.24's modules of the library default.
 """
 
-BY_NAME = {"fsmt": 42_024 * 1_024}
-"""Elements of a table of tokens that the reference takes for a projector, by its name.
+BY_NAME = {"fsmt": ("embedding", 42_024 * 1_024), "gemma4_unified_assistant": ("other", 3 * 2_304 * 3_840)}
+"""Elements of the language model that the reference takes for a projector, by their name.
 
-transformers 5.24, modeling_fsmt.py: FSMTDecoder.output_projection, one of three matrices of vocabulary by width.
+transformers 5.24, modeling_fsmt.py: FSMTDecoder.output_projection, one of three matrices of vocabulary by width;
+modeling_gemma4_unified_assistant.py: pre_projection and post_projection, from and to the width of the target.
 """
 
 MASKED = {"gpt_neo": 12 * 4096 * 2}
@@ -138,7 +139,8 @@ def _weights(found: Fingerprint, record: dict[str, Any]) -> list[str]:
     for category, n in record["params"]["by"].items():
         if category in COLUMNS:
             wanted[COLUMNS[category]] += n
-    wanted["embedding"] += BY_NAME.get(record["name"], 0)
+    booked, misnamed = BY_NAME.get(record["name"], ("other", 0))
+    wanted[booked] += misnamed
     got = {c: getattr(found, f"params_{c}") for c in set(COLUMNS.values())}
     buffers = record["params"]["persistent_buffers"]
     wanted["router"] = _with_corrections(got["router"], wanted["router"], buffers)
@@ -147,7 +149,7 @@ def _weights(found: Fingerprint, record: dict[str, Any]) -> list[str]:
         wanted |= {c: got[c] for c in got} if inside else {}
     differences = [f"params_{c} {got[c]:,}, reference {wanted[c]:,}" for c in sorted(got) if got[c] != wanted[c]]
     corrections = wanted["router"] - record["params"]["by"].get("router", 0)
-    total = record["params"]["lm"] + corrections + BY_NAME.get(record["name"], 0) - inside
+    total = record["params"]["lm"] + corrections + misnamed - inside
     if found.params_total != total:
         differences.append(f"params_total {found.params_total:,}, reference {total:,}")
     has_head = not record["cls"].endswith("Model")

@@ -7,6 +7,7 @@ a digest, a type or a closed set.
 from __future__ import annotations
 
 import json
+import math
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -92,7 +93,7 @@ def _compared(row: Row, record: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 BY_ROWS = (
-    *("layers", "parameters", "states", "refusals", "features"),
+    *("layers", "parameters", "states", "stored", "refusals", "features", "constants"),
     *("checks", "reported", "disagreements", "measurements"),
 )
 """Tables of which single rows are known."""
@@ -114,7 +115,8 @@ def counted(tables: Tables, sources: Sources) -> Iterator[str]:
             repo_id, config = keys.get(repo, (repo, None))
             ids = {"config_id": config, "design_id": designs.get(config), "repo_id": repo_id, "subject": repo}
             key = next(k for k in ids if k in tables[table][0])
-            held = [r for r in tables[table] if r[key] == ids[key]]
+            wanted_id = config if table == "stored" else ids[key]  # its subject is the config that says so
+            held = [r for r in tables[table] if r[key] == wanted_id]
             yield from _missing(f"{table} {repo}", wanted, held)
     configs = {r["config_id"]: r for r in tables["configs"]}
     for repo, wanted in KNOWN["evidence"].items():
@@ -157,8 +159,15 @@ def _differing(where: str, known: Row, row: Row | None) -> Iterator[str]:
         return
     wanted = {k: v for k, v in known.items() if k != "null"} | dict.fromkeys(known.get("null", []))
     for column, value in wanted.items():
-        if row[column] != value or isinstance(row[column], bool) != isinstance(value, bool):
+        if not _same(row[column], value):
             yield f"{where}: {column} is {row[column]!r}, known {value!r}"
+
+
+def _same(found: Any, known: Any) -> bool:
+    """Equal and of one sort; what is no whole number, to twelve digits."""
+    if isinstance(found, float) and isinstance(known, float):
+        return math.isclose(found, known, rel_tol=1e-12)
+    return found == known and isinstance(found, bool) == isinstance(known, bool)
 
 
 def listing(tables: Tables, sources: Sources) -> Iterator[str]:

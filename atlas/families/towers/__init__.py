@@ -57,6 +57,7 @@ class Held(msgspec.Struct, frozen=True):
     config: str = ""
     row: str = ""
     choices: tuple[str, ...] = ()  # rows that its model_type may choose instead
+    when: str = "1"  # arithmetic over the wrapper: whether it is there
     needs: str = ""  # the tower without which it is not there either
     optional: bool = False  # a null config: the wrapper has no such tower
     facts: Mapping[str, Any] = {}

@@ -40,6 +40,15 @@ def width_rounded_up(c: Config) -> Found:
     return width, f"{factor:g} x hidden_size, rounded up to a multiple of {unit}"
 
 
+def two_thirds_of_ratio(c: Config) -> Found:
+    """Two thirds of a multiple of the hidden size, rounded up to 256, where no width is stated (FLA's networks)."""
+    if c.opt_count("intermediate_size") is not None:
+        return None
+    ratio = c.opt_count("hidden_ratio") or 4
+    width = -(-int(c.count("hidden_size") * ratio * 2 / 3) // 256) * 256
+    return width, f"2/3 of {ratio} x hidden_size, rounded up to a multiple of 256"
+
+
 def experts_width_if_dense(c: Config) -> Found:
     """A stated dense_intermediate_size makes intermediate_size the experts' width (Inkling)."""
     if c.opt_count("dense_intermediate_size") is None:
@@ -90,7 +99,7 @@ def encoder_width(c: Config) -> Found:
 RULES: dict[str, Rule] = {
     f.__name__: f
     for f in (
-        value_width, one_if_wide, half_of_ffn_dim, width_rounded_up, experts_width_if_dense, dense_width,
-        off_in_first_class, gated_by_name, activation_by_name, encoder_width,
+        value_width, one_if_wide, half_of_ffn_dim, width_rounded_up, two_thirds_of_ratio,
+        experts_width_if_dense, dense_width, off_in_first_class, gated_by_name, activation_by_name, encoder_width,
     )
 }  # fmt: skip

@@ -6,7 +6,6 @@ from collections import Counter
 from math import lcm
 from typing import Any
 
-from atlas.describe import DTYPE_BYTES
 from pipeline.errors import Usage
 from pipeline.serve.engines.record import (
     GIB,
@@ -23,7 +22,7 @@ from pipeline.serve.engines.record import (
 from pipeline.serve.engines.vllm_layers import Kind, Serving, kinds
 from pipeline.serve.engines.vllm_pool import Pool, Said, request_blocks
 from pipeline.serve.engines.vllm_rules import INPUTS, RULES
-from pipeline.serve.types import kept_in
+from pipeline.serve.types import DTYPE_BYTES, kept_in
 
 NEWEST = "0.33.0"
 PLAIN, LATENT = 16, 64

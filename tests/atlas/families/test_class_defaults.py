@@ -14,6 +14,7 @@ import pytest
 from class_defaults import Answers, asked_of_the_library, committed, questions
 
 from atlas.families import family
+from atlas.interpret import derive
 
 SAID = committed()
 ANSWERED: dict[str, Answers] = SAID["answers"]
@@ -27,6 +28,8 @@ ELSEWHERE = {
     ("switch_transformers", "feed_forward_proj"), ("deepseek_v4", "num_hash_layers"),
     ("hunyuan_v1_dense", "ffn_bias"), ("hunyuan_v1_moe", "ffn_bias"),
     *((f"inkling{x}_text", f) for x in ("", "2", "2_loop") for f in ("qkv_bias", "o_bias")),
+    # a key of the wrapper's class
+    ("diffusion_gemma_text", "canvas_length"),
     # nothing is rotated: no answer is asked for
     ("kimi_linear", "rope_theta"), ("glm5_next_text", "rope_theta"),
     # the base where a stated table names none; the table that the class writes has another
@@ -40,8 +43,6 @@ ELSEWHERE = {
     # every layer holds experts; the parent's rule for which do is asked and answered
     *((x, "decoder_sparse_step") for x in ("lara_mini", "mellum", "qwen3_5_moe_text")),
     # lists of kinds that the class writes where none is stated, by these numbers
-    *((x, "first_k_dense_replace") for x in ("kolibri1")),
-    # the list of kinds that the class writes where none is stated, by this number
     ("kolibri1", "first_k_dense_replace"),
     *((x, f"index_{y}") for x in ("hy_v4", "hy_v4_vl_text") for y in ("topk_freq", "skip_topk_offset")),
     # a row that takes a parent's experts away: nothing asks
@@ -104,6 +105,28 @@ def test_the_named_exceptions_are_needed() -> None:
     assert kept == {e for e in ELSEWHERE if e[0] in ANSWERED}
 
 
+OTHERWISE = {("glm4_moe_lite", "head_dim"): "a head is as wide as its two parts together, whatever the one name says"}
+"""Second names that a row does not read, with the reason."""
+
+
+def test_a_class_s_second_names_are_read() -> None:
+    """Where the library's class calls one attribute by two names (`attribute_map`), a file may state either."""
+    unread = [
+        f"{m}: {alias}, which is {key}"
+        for m, names in SAID["aliases"].items()
+        for alias, key in names.items()
+        if (m, alias) not in OTHERWISE and (value := ANSWERED[m].get(key)) and isinstance(value[0], int | str)
+        if sources(m, key, value[0]) and not sources(m, alias, value[0])
+    ]
+    assert unread == []
+
+
+def sources(model_type: str, key: str, value: Any) -> bool:
+    """Whether a config of this model_type that states a key is read by it."""
+    found = derive({"model_type": model_type, key: value})
+    return found.model is not None and key in {e.source for e in found.evidence}
+
+
 def test_a_wrong_default_is_named() -> None:
     """Llama's class takes 32 layers and silu; 33, relu and a truth value for a number are none of its answers."""
     assert holds(32, found_for("llama", "num_hidden_layers"))
@@ -116,4 +139,4 @@ def test_the_file_is_what_the_library_answers() -> None:
     """Asked again, the library gives the committed answers."""
     if not os.environ.get("ATLAS_REFERENCE_PYTHON") and importlib.util.find_spec("transformers") is None:
         pytest.skip("transformers is neither here nor behind ATLAS_REFERENCE_PYTHON; the committed answers are held")
-    assert asked_of_the_library() == {k: SAID[k] for k in ("transformers", "answers")}
+    assert asked_of_the_library() == {k: SAID[k] for k in ("transformers", "answers", "aliases")}

@@ -11,6 +11,7 @@ import pytest
 
 from atlas.interpret import derive
 from atlas.numbers.fingerprint import Fingerprint
+from atlas.numbers.tabulate import layers_expanded
 
 
 def row(model_type: str, **stated: Any) -> Fingerprint:
@@ -234,3 +235,47 @@ def test_a_convolution_s_bias_that_no_switch_takes_away() -> None:
     """modeling_zamba2.py, Zamba2MambaMixer: conv1d has bias=True, use_conv_bias is kept and not asked."""
     on, off = row("zamba2", use_conv_bias=True), row("zamba2", use_conv_bias=False)
     assert on.params_recurrent == off.params_recurrent
+
+
+def test_a_stated_list_goes_before_alternating_windows() -> None:
+    """configuration_qwen2_moe.py, __post_init__: layer_types where stated, else every even layer below the bound."""
+    stated: dict[str, Any] = {"use_sliding_window": True, "sliding_window": 64, "num_hidden_layers": 4}
+    assert row("qwen2_moe", max_window_layers=3, **stated).layer_mix == {"sliding_attention": 2, "full_attention": 2}
+    words = ["full_attention"] * 3 + ["sliding_attention"]
+    found = row("qwen2_moe", max_window_layers=3, layer_types=words, **stated)
+    assert found.layer_mix == {"full_attention": 3, "sliding_attention": 1}
+
+
+def test_the_width_of_a_head_has_a_second_name_in_nemotron_h() -> None:
+    """The row reads attention_head_dim where head_dim, the name in transformers 5.24, is not stated."""
+    assert row("nemotron_h", attention_head_dim=64).head_dim == 64
+    assert row("nemotron_h", head_dim=64).head_dim == 64
+
+
+def test_a_decoder_alone_reads_past_the_encoder_s_keys() -> None:
+    """BartForCausalLM builds no encoder: what its file states of one is nothing that nobody understood."""
+    stated: dict[str, Any] = {"encoder_layers": 6, "encoder_ffn_dim": 512, "encoder_attention_heads": 8}
+    found = derive({"model_type": "bart", "architectures": ["BartForCausalLM"], **stated})
+    assert found.unread == ()
+    assert found.fingerprint.verdict == "known"
+
+
+def test_letters_decide_the_depth_and_a_depth_alone_does_not() -> None:
+    """configuration_nemotron_h.py: the pattern gives the layers; without one the class has four and no other depth."""
+    assert row("nemotron_h", hybrid_override_pattern="M*-", num_hidden_layers=52).n_layers == 3
+    assert "no pattern says" in refusal("nemotron_h", num_hidden_layers=52)
+
+
+def test_leading_dense_layers_have_a_window_pattern_of_their_own() -> None:
+    """modeling_cohere2_moe.py: of each pattern the last is full; full leading layers rotate only where theirs is 1."""
+
+    def kinds(prefix: int) -> list[tuple[str, str | None]]:
+        stated: dict[str, Any] = {"first_k_dense_replace": 2, "prefix_dense_intermediate_size": 256}
+        stated |= {"prefix_dense_sliding_window_pattern": prefix, "sliding_window_pattern": 4, "num_hidden_layers": 6}
+        model = derive({"model_type": "cohere2_moe", **stated}).model
+        assert model is not None
+        return [(layer.mixer, layer.position) for layer in layers_expanded(model)]
+
+    window, full = ("sliding_attention", "rope"), ("full_attention", "nope")
+    assert kinds(1) == [("full_attention", "rope")] * 2 + [window] * 3 + [full]
+    assert kinds(2) == [window, full] + [window] * 3 + [full]

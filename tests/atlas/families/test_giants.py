@@ -60,13 +60,28 @@ def test_deepseek_v3_drafts_with_a_whole_layer_and_its_own_ends(shared: Path) ->
     assert found.params_total == 671_026_419_200
 
 
+def test_the_drafting_layer_of_glm_4_5_has_embedding_and_head(shared: Path) -> None:
+    """GLM-4.5's layer beside its own embedding and head makes up the Hub's 358,337,791,296 weights.
+
+    Attention 2 x 12,288 x 5,120 + 2 x 1,024 x 5,120 + 12,288 + 2 x 1,024 + 2 x 128 = 136,329,472; 161 experts of
+    3 x 1,536 x 5,120; a router of 160 x 5,121; two norms; projection, three norms and two tables of 151,552 x 5,120.
+    """
+    layer = 136_329_472 + 161 * 23_592_960 + 160 * 5_121 + 2 * 5_120
+    around = 2 * 5_120 * 5_120 + 3 * 5_120 + 2 * 151_552 * 5_120
+    glm = published(shared, "zai-org--GLM-4.5")
+    assert (glm.n_mtp_layers, glm.params_mtp) == (1, layer + around)
+    assert (glm.params_total or 0) + layer + around == 358_337_791_296
+
+
 def test_drafting_weights_that_are_not_known_are_null(shared: Path) -> None:
-    """GLM-4.5 states one layer, but checkpoints of its class differ in what they store.
+    """GLM-4.6 and 4.7 have one context and differ in what they store of their layer.
 
     MiMo-V2 states none and has some.
     """
-    glm, mimo = published(shared, "zai-org--GLM-4.5"), published(shared, "XiaomiMiMo--MiMo-V2-Flash")
-    assert (glm.n_mtp_layers, glm.params_mtp) == (1, None)
+    config = json.loads((shared / "hub" / "configs" / "zai-org--GLM-4.5.json").read_text("utf-8"))
+    later = derive(config | {"max_position_embeddings": 202_752}).fingerprint
+    mimo = published(shared, "XiaomiMiMo--MiMo-V2-Flash")
+    assert (later.n_mtp_layers, later.params_mtp) == (1, None)
     assert (mimo.n_mtp_layers, mimo.params_mtp) == (None, None)
 
 
@@ -268,10 +283,13 @@ def test_latent_attention_is_not_assumed_of_a_model_type() -> None:
     assert (found.attention_kind, found.head_dim, found.kv_bytes_per_token) == ("mha", 128, 12 * 2 * 1280 * 2)
 
 
-def test_an_earlier_line_under_the_same_name_is_refused() -> None:
-    """Ling 2.5 states bailing_hybrid too, but its linear attention is another: no numbers rather than wrong ones."""
+def test_an_earlier_line_under_the_same_name_is_told_apart_by_its_class() -> None:
+    """Ling 2.5 states bailing_hybrid too, but its linear attention is another: its class leads to rules of its own.
+
+    A bare file of that class states no widths, and there are no class defaults to take: refused, for want of a key.
+    """
     found = derive({"model_type": "bailing_hybrid", "architectures": ["BailingMoeV2_5ForCausalLM"]}).fingerprint
-    assert (found.verdict, found.refusal_kind) == ("refused", "not_derivable")
+    assert (found.verdict, found.refusal_kind) == ("refused", "missing_key")
 
 
 def test_rounds_of_a_loop_keep_a_cache_each() -> None:

@@ -90,9 +90,10 @@ def configs(model_type: str, repo: str, shared: Path | None) -> list[Any]:
     if shared is None:
         return found
     # A shortened file speaks where no whole one does.
-    files = [shared / "hub" / folder / f"{repo.replace('/', '--')}.json" for folder in ("configs", "trimmed")]
-    whole, trimmed = ([f.read_bytes()] if f.exists() else [] for f in files)
-    return found + whole or trimmed
+    folders = ("hub/configs", "news/configs", "hub/trimmed")
+    files = [shared / folder / f"{repo.replace('/', '--')}.json" for folder in folders]
+    *whole, trimmed = ([f.read_bytes()] if f.exists() else [] for f in files)
+    return [*found, *(raw for each in whole for raw in each)] or trimmed
 
 
 UNSTATED = {"olmo_hybrid"}

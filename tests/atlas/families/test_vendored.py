@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from places import FIXTURES
 
 from atlas.interpret import derive
 
@@ -226,3 +228,23 @@ def test_minicpmv_holds_another_language_model_in_each_version(version: float, b
     plain = 2 * 1000 * 3584 + 2 * 3584**2 + 2 * 3584 * 512 + 3 * 3584 * 18944 + 3 * 3584
     assert derive(config).fingerprint.params_total == plain + bias + norms
     assert derive(config | {"version": 9.9}).fingerprint.refusal_kind == "not_derivable"
+
+
+def test_minicpmv_without_a_version_is_known_by_both_its_widths() -> None:
+    """4,096 wide with Llama 3's 128,256 tokens is 2.5; either alone is of no published MiniCPM-V."""
+    stated = {"model_type": "minicpmv", "architectures": ["MiniCPMV"], "tie_word_embeddings": False}
+    config = stated | {"hidden_size": 4096, "vocab_size": 128256, "num_hidden_layers": 1, "num_attention_heads": 32}
+    config |= {"num_key_value_heads": 8, "intermediate_size": 14336, "hidden_act": "silu"}
+    total = 2 * 128256 * 4096 + 2 * 4096**2 + 2 * 4096 * 1024 + 3 * 4096 * 14336 + 3 * 4096
+    assert derive(config).fingerprint.params_total == total
+    for other in ({"vocab_size": 32000}, {"hidden_size": 2048}):
+        assert derive(config | other).fingerprint.refusal_kind == "not_derivable"
+
+
+def test_keys_of_llama_say_nothing_in_an_hf_olmo_file() -> None:
+    """The published OLMo-1B with a key that its own configuration class does not have: the same weights."""
+    published = json.loads((FIXTURES / "widths.json").read_text("utf-8"))["allenai/OLMo-1B"]
+    plain, biased = derive(published), derive(published | {"attention_bias": True})
+    assert plain.fingerprint.params_total == 1_176_764_416
+    assert biased.fingerprint.params_total == plain.fingerprint.params_total
+    assert biased.unread == ("attention_bias",)

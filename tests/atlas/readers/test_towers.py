@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from atlas.derived import Derived
 from atlas.families.towers import available, tower_row
-from atlas.interpret import Derived, derive
+from atlas.interpret import derive, reader
 from atlas.numbers.structure import design_id
+from atlas.readers.towers import read_towers
 
 TEXT = {
     "model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "vocab_size": 100,
@@ -86,6 +88,77 @@ def test_a_wrapper_without_rows_for_its_towers_says_so() -> None:
     found = derive({"model_type": "fast_vlm", "text_config": TEXT | {"model_type": "qwen2"}, "vision_config": {}})
     assert "no rules for the towers" in reason(found)
     assert derive(TEXT).fingerprint.params_towers == 0
+
+
+def test_glm_4v_and_hunyuan_ocr_are_counted_by_hand(shared: Path) -> None:
+    """GLM-4V-9B: 63 layers of width 1,792, and a gated projector over merged patches. HunyuanOCR: its published total.
+
+    GLM's layer is 4 x 1,792 + 3 x 1,792 x 1,793 + 1,792 x 1,793 + 2 x 1,792 x 15,360 + 15,360 + 1,792 = 67,926,784.
+    The Hub's 1,119,925,744 of HunyuanOCR are its language model, 539,010,048, its table again, 120,818 x 1,024, and
+    457,198,064 of the encoder.
+    """
+    glm = derive((shared / "hub" / "configs" / "THUDM--glm-4v-9b.json").read_bytes()).fingerprint
+    ends = 1_792 * 589 + 1_792 + 6_401 * 1_792 + 4 * 1_792 * 4_096 + 4_096
+    assert glm.params_towers == 63 * 67_926_784 + ends + 4_096 * 4_096 + 3 * 4_096 * 13_696 + 4 * 4_096
+    text = {
+        "model_type": "hunyuan_vl_text", "hidden_size": 1_024, "intermediate_size": 3_584, "num_hidden_layers": 24,
+        "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 120_818,
+        "tie_word_embeddings": True,
+    }  # fmt: skip
+    ocr = {"model_type": "hunyuan_vl", "architectures": ["HunYuanVLForConditionalGeneration"], "text_config": text}
+    found = derive(ocr | {"vision_config": {"model_type": "hunyuan_vl", "text_hidden_size": 1_024}}).fingerprint
+    assert (found.params_total or 0) + (found.params_towers or 0) + 120_818 * 1_024 == 1_119_925_744
+
+
+def test_deepseek_ocr_makes_up_its_published_total() -> None:
+    """The Hub's 3,336,106,240 are the language model with its two marks, SAM's encoder, CLIP's and a projection."""
+    text = {
+        "model_type": "deepseek_v2", "hidden_size": 1_280, "intermediate_size": 6_848, "moe_intermediate_size": 896,
+        "num_hidden_layers": 12, "num_attention_heads": 10, "num_key_value_heads": 10, "vocab_size": 129_280,
+        "n_routed_experts": 64, "n_shared_experts": 2, "num_experts_per_tok": 6, "first_k_dense_replace": 1,
+        "use_mla": False, "kv_lora_rank": None, "q_lora_rank": None, "qk_nope_head_dim": 0, "qk_rope_head_dim": 0,
+        "v_head_dim": 0, "topk_method": "greedy", "n_group": 1, "topk_group": 1,
+    }  # fmt: skip
+    config = {
+        "model_type": "deepseek_vl_v2",
+        "architectures": ["DeepseekOCRForCausalLM"],
+        "language_config": text,
+        "projector_config": {"projector_type": "linear", "input_dim": 2_048, "n_embed": 1_280},
+        "vision_config": {
+            "model_type": "vision",
+            "model_name": "deeplip_b_l",
+            "image_size": 1_024,
+            "mlp_ratio": 3.7362,
+        },
+    }
+    found = derive(config).fingerprint
+    assert (found.params_total or 0) + (found.params_towers or 0) == 3_336_106_240
+
+
+def test_deepseek_vl2_has_an_encoder_with_its_pooling() -> None:
+    """The Hub's total of deepseek-vl2-small less its language model: 428,225,600 and a projector of 13,635,584."""
+    vision = {"model_name": "siglip_so400m_patch14_384", "width": 1_152, "layers": 27, "mlp_ratio": 3.7362}
+    config = {
+        "model_type": "deepseek_vl_v2",
+        "architectures": ["DeepseekVLV2ForCausalLM"],
+        "language_config": TEXT | {"model_type": "deepseek_v2", "use_mla": False, "num_experts_per_tok": None},
+        "projector_config": {"projector_type": "downsample_mlp_gelu", "input_dim": 1_152, "n_embed": 2_048},
+        "vision_config": vision,
+    }
+    towers = read_towers(reader(config), config)
+    assert towers.elements == 428_225_600 + 13_635_584
+
+
+def test_pixtral_behind_llava_makes_up_its_published_total() -> None:
+    """The Hub's 12,682,739,712 of Pixtral-12B: Mistral NeMo's language model, an encoder and two matrices."""
+    text = {
+        "model_type": "mistral", "hidden_size": 5_120, "intermediate_size": 14_336, "num_hidden_layers": 40,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 131_072,
+    }  # fmt: skip
+    vision = {"model_type": "pixtral", "hidden_size": 1_024, "head_dim": 64, "image_size": 1_024, "patch_size": 16}
+    config = {"model_type": "llava", "architectures": ["LlavaForConditionalGeneration"], "text_config": text}
+    found = derive(config | {"vision_config": vision, "vision_feature_layer": -1}).fingerprint
+    assert (found.params_total or 0) + (found.params_towers or 0) == 12_682_739_712
 
 
 @pytest.mark.parametrize("name", sorted(available()))

@@ -63,7 +63,7 @@ def test_a_tie_is_true_or_false() -> None:
     for value in ("false", 0, 1, None, []):
         row = derive(LLAMA | {"tie_word_embeddings": value}).fingerprint
         assert (row.refusal_kind, "tie_word_embeddings" in (row.refusal_reason or "")) == ("bad_value", True)
-    assert {"tie_word_embeddings"} == NEVER_NULL
+    assert {"tie_word_embeddings", "is_causal"} == NEVER_NULL
 
 
 def test_null_under_a_key_that_the_class_never_takes_as_such_is_refused() -> None:

@@ -13,6 +13,7 @@ from pipeline.ask.examples import EXAMPLES
 from pipeline.refresh import steps
 from pipeline.store import snapshot
 
+NONE_HERE = {"Why configs gave no numbers", "Models whose design is not the one of the base they state"}
 KIB, GIB = 1024, 1024**3
 
 
@@ -39,8 +40,8 @@ def model(database: Path, repo: str, columns: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("title", "sql"), EXAMPLES.items(), ids=EXAMPLES)
 def test_every_example_has_an_answer(database: Path, title: str, sql: str) -> None:
-    """Each query that --examples shows runs and gives rows (there may be no refusal in the catalogue)."""
-    assert rows(database, sql) or title == "Why configs gave no numbers"
+    """Each query that --examples shows runs and gives rows (the catalogue states no base)."""
+    assert rows(database, sql) or title in NONE_HERE
 
 
 def test_there_are_thirty_examples_and_each_is_on_the_page() -> None:

@@ -28,7 +28,7 @@ def test_an_empty_result_shows_its_columns() -> None:
     """No rows: the heading alone, an empty array in JSON."""
     columns = [("a", "BIGINT"), ("b", "VARCHAR")]
     assert printed("table", columns) == "a  b\n-  -\n"
-    assert printed("csv", columns) == "a,b\r\n"
+    assert printed("csv", columns) == "a,b\n"
     assert printed("md", columns) == "| a | b |\n| ---: | --- |\n"
     assert json.loads(printed("json", columns)) == []
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import csv
+import datetime as dt
+import io
 import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import hand_made
+import polars as pl
 import pytest
 from places import ROOT
 
@@ -98,3 +103,87 @@ def test_damage_ends_verify_and_sql_with_6(tmp_path: Path) -> None:
         ended = atlas(tmp_path, *command)
         assert ended.returncode == 6
         assert "damaged" in ended.stderr
+
+
+SLOW = "SELECT count(*) AS n, sum(a.range % 7) AS s FROM range({}) a, range(40000) b WHERE a.range % 7 <> b.range % 5"
+
+
+def printed(form: str, out: str) -> list[list[str]]:
+    """The cells of everything on stdout, head first, as a reader of that format takes them; raises where it is none."""
+    if form == "json":
+        rows = json.loads(out)
+        return [list(rows[0]), *([str(v) for v in row.values()] for row in rows)]
+    if form == "csv":
+        assert "\r" not in out
+        return list(csv.reader(io.StringIO(out), strict=True))
+    lines = out.splitlines()
+    cut = (lambda s: [c.strip() for c in s.strip("|").split("|")]) if form == "md" else str.split
+    return [cut(lines[0]), *(cut(line) for line in lines[2:])]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["json", "csv", "md", "table"])
+def test_stdout_is_only_data_however_slow_the_query(home: Path, form: str) -> None:
+    """A query of more than two seconds, after which DuckDB would draw a progress bar, prints its one row alone."""
+    for rows in (20_000 * 3**i for i in range(9)):
+        began = time.monotonic()
+        asked = atlas(home, "sql", SLOW.format(rows), "--format", form, "--timeout", "120")
+        assert asked.returncode == 0
+        if time.monotonic() - began > 3:
+            break
+    else:
+        pytest.skip("no query is slow here")
+    found = printed(form, asked.stdout)
+    assert (found[0], len(found)) == (["n", "s"], 2)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("snapshots", "ls", "--json"), ("sql", "--json", "SELECT * FROM runs"), ("diff", "latest", "latest", "--json"),
+        ("snapshots", "rederive", "latest", "--json"),
+        ("doctor", "--json", "--endpoint", "http://127.0.0.1:9"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_what_prints_json_prints_nothing_else(home: Path, command: tuple[str, ...]) -> None:
+    """All of stdout is one JSON value."""
+    json.loads(atlas(home, *command).stdout)
+
+
+def test_sql_sees_every_snapshot(tmp_path: Path) -> None:
+    """With --all view history has each model once per snapshot, with its name and day; the rest is the latest's."""
+    for day, downloads in (("2026-11-29", 1), ("2026-11-30", 2)):
+        tables = hand_made.content()
+        tables["models"] = tables["models"].with_columns(downloads=pl.lit(downloads, pl.Int64))
+        snapshot.publish(
+            tmp_path, tables, day=dt.date.fromisoformat(day), source="hand", listed=hand_made.LISTED, code_version="0"
+        )
+    latest = "(SELECT max(downloads) FROM models) AS d"
+    asked = f"SELECT snapshot, day, count(*) AS n, {latest} FROM history GROUP BY ALL ORDER BY 1"
+    rows = json.loads(atlas(tmp_path, "sql", "--all", "--json", asked).stdout)
+    assert rows == [{"snapshot": day, "day": day, "n": 4, "d": 2} for day in ("2026-11-29", "2026-11-30")]
+    assert atlas(tmp_path, "sql", "--all", "SELECT * FROM read_csv('/etc/passwd')").returncode == 7
+    assert atlas(tmp_path, "sql", "SELECT * FROM history").returncode == 7
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+@pytest.mark.parametrize("command", ["sql 'SELECT * FROM models'", "snapshots ls", "sql --examples"])
+@pytest.mark.parametrize("where", [">/dev/full", ">&-"])
+def test_a_stdout_that_takes_nothing_is_a_sentence(home: Path, command: str, where: str) -> None:
+    """A full device and a closed stdout: exit 1 with the cause, nothing "unexpected", no traceback."""
+    line = f"exec {sys.executable} -m pipeline_main {command} --home {home} {where}".replace(
+        "-m pipeline_main", '-c "import sys; from pipeline.cli import main; sys.exit(main())"'
+    )
+    ended = subprocess.run(
+        ["sh", "-c", line], capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    assert ended.returncode == 1
+    assert "stdout cannot be written" in ended.stderr
+    assert "unexpected" not in ended.stderr
+
+
+def test_the_archive_is_verified_by_name(home: Path) -> None:
+    """Without an archive: exit 8 and the way to one."""
+    asked = atlas(home, "snapshots", "verify", "--archive")
+    assert (asked.returncode, "refresh --source hub" in asked.stderr) == (8, True)

@@ -49,7 +49,7 @@ def test_every_table_becomes_a_file_with_its_rows(tmp_path: Path) -> None:
     home = published(tmp_path)
     assert main(["export", "parquet", "--home", home]) == 0
     folder = tmp_path / "exports" / "parquet" / "2026-11-29"
-    assert {p.stem for p in folder.iterdir()} == {"fingerprints", *TABLES}
+    assert {p.stem for p in folder.iterdir()} == {"fingerprints", "evidence", "layers_expanded", *TABLES}
     with duckdb.connect(str(tmp_path / "snapshots" / "2026-11-29.duckdb"), read_only=True) as con:
         for name in TABLES:
             assert rows_of(folder / f"{name}.parquet") == con.execute(f"FROM {name}").fetchall()
@@ -75,6 +75,23 @@ def test_the_card_is_what_the_hub_reads(tmp_path: Path) -> None:
         assert rows_of(tmp_path / "set" / each["data_files"])
     assert "snapshot 2026-11-29" in text
     assert (tmp_path / "set" / "data_dictionary.md").read_text().count("| `params_total` |") == 2
+
+
+def test_a_dataset_can_be_attached_cited_and_read_by_itself(tmp_path: Path) -> None:
+    """The snapshot's own bytes, a citation with its date and digest, and metadata of every file that say the same."""
+    home = published(tmp_path)
+    assert main(["export", "hf", "--to", str(tmp_path / "set"), "--home", home]) == 0
+    path = tmp_path / "snapshots" / "2026-11-29.duckdb"
+    assert (tmp_path / "set" / "atlas.duckdb").read_bytes() == path.read_bytes()
+    cff = yaml.safe_load((tmp_path / "set" / "CITATION.cff").read_text())
+    digest = cff["identifiers"][0]["value"]
+    assert (cff["version"], str(cff["date-released"])) == ("2026-11-29", "2026-11-29")
+    assert digest in (tmp_path / "set" / "README.md").read_text()
+    for each in ("models", "evidence", "fingerprints"):
+        query = "SELECT key, value FROM parquet_kv_metadata(?)"
+        told = dict(duckdb.execute(query, [str(tmp_path / "set" / "data" / f"{each}.parquet")]).fetchall())
+        assert f"sha256:{told[b'content_digest'].decode()}" == digest
+        assert "repo_id" in json.loads(told[b"columns"])
 
 
 def test_a_dataset_holds_no_maps(tmp_path: Path) -> None:
@@ -179,6 +196,8 @@ def test_upload_commits_exactly_the_folder(
     sent = [json.loads(line)["value"] for line in commit.splitlines() if json.loads(line)["key"] == "file"]
     files = {f["path"]: hashlib.sha256(base64.b64decode(f["content"])).hexdigest() for f in sent}
     assert files == digests(to)
+    ((tag, _, about),) = [one for one in hub.asked if "/tag/" in one[0]]
+    assert (tag, json.loads(about)["tag"]) == ("/api/datasets/me/atlas/tag/1", "2026-11-29")
     said = "".join(capsys.readouterr())
     assert "/commit/1" in said
     assert CANARY not in said

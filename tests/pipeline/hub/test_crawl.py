@@ -14,7 +14,7 @@ import pytest
 from crawling import crawled, facts, kill_at_random, start_crawl, stored
 from hub_server import HubServer, Population, Reply, Repo, as_json
 
-from pipeline.errors import Busy, Invalid
+from pipeline.errors import Busy, Invalid, Usage
 from pipeline.hub import crawl
 from pipeline.hub.listing import Selection
 from pipeline.hub.records import Progress
@@ -22,7 +22,7 @@ from schemas.vocabulary import Outcome
 
 pytestmark = pytest.mark.slow
 
-MONDAY, TUESDAY, NEXT_WEEK = date(2026, 3, 2), date(2026, 3, 3), date(2026, 3, 10)
+MONDAY, TUESDAY = date(2026, 3, 2), date(2026, 3, 3)
 TOKEN = "hf_reader"
 
 
@@ -125,20 +125,98 @@ def test_the_listing_alone_decides_what_needs_no_request(tmp_path: Path) -> None
         assert [request.path.split("/")[2] for request in hub.requests if "/resolve/" in request.path] == ["plain"]
 
 
-def test_a_refusal_is_asked_about_again_after_a_week_or_with_a_token(tmp_path: Path) -> None:
-    """A gated config at the same commit is not asked for daily, but is after seven days, and when access changes."""
+def test_a_refusal_is_asked_about_again_on_a_growing_schedule(tmp_path: Path) -> None:
+    """A gated config at the same commit is asked for 1, 2 and 4 days after the last time, and when access changes."""
     closed = Repo("a/closed", b"{}", gated="auto", readers=frozenset({"hf_other"}))
     with HubServer(Population(0, extra=(closed,))) as hub:
         for day, token, asked, outcome in (
-            (MONDAY, TOKEN, 1, "gated"),
-            (TUESDAY, TOKEN, 0, "gated"),
-            (NEXT_WEEK, TOKEN, 1, "gated"),
-            (NEXT_WEEK, "hf_other", 0, "gated"),
-            (date(2026, 3, 18), "hf_other", 1, "ok"),
+            (2, TOKEN, 1, "gated"),
+            (2, TOKEN, 0, "gated"),
+            (3, TOKEN, 1, "gated"),
+            (4, TOKEN, 0, "gated"),
+            (5, TOKEN, 1, "gated"),
+            (8, TOKEN, 0, "gated"),
+            (9, TOKEN, 1, "gated"),
+            (16, "hf_other", 0, "gated"),
+            (17, "hf_other", 1, "ok"),
         ):
             hub.forget()
-            records, _ = crawled(tmp_path, hub, today=day, token=token)
+            records, _ = crawled(tmp_path, hub, today=date(2026, 3, day), token=token)
             assert (hub.count("/resolve/"), records["a/closed"].outcome.value) == (asked, outcome), day
+
+
+PASSING = {
+    "404": Reply(404),
+    "no such entry": Reply(404, b"", {"X-Error-Code": "EntryNotFound"}),
+    "401": Reply(401),
+    "a page": Reply(200, b"<html>back soon</html>"),
+    "a redirect to itself": Reply(302, b"", {"Location": "/x/resolve/main/config.json"}),
+    "too large": Reply(200, b" " * 20_000),
+}
+
+
+@pytest.mark.parametrize("reply", PASSING.values(), ids=PASSING)
+def test_a_passing_outage_is_not_remembered(tmp_path: Path, reply: Reply) -> None:
+    """All 60 commits change while every config.json fails: the run is refused (exit 3) and counts for nothing.
+
+    The next run asks for all 60 and brings them; an outage of few repositories is over on the day after.
+    """
+    small = {"config_bytes": 10_000}
+    with HubServer(Population(60)) as hub:
+        crawled(tmp_path, hub, limits=small, today=MONDAY)
+        for index in range(60):
+            hub.population.change(index)
+        hub.fail("/resolve/", reply, times=None)
+        with pytest.raises(Invalid, match="allow-shrink"):
+            crawled(tmp_path, hub, limits=small, today=TUESDAY)
+        hub.heal()
+        _, summary = crawled(tmp_path, hub, limits=small, today=TUESDAY)
+        assert summary.outcomes == {"ok": 60}
+        for index in range(5):
+            hub.population.change(index)
+        hub.fail("/resolve/", reply, times=None)
+        _, summary = crawled(tmp_path, hub, limits=small, today=TUESDAY)
+        assert summary.outcomes["unchanged"] == 55
+        hub.heal()
+        _, summary = crawled(tmp_path, hub, limits=small, today=date(2026, 3, 4))
+        assert summary.outcomes == {"ok": 5, "unchanged": 55}
+
+
+def test_a_killed_run_in_an_outage_counts_for_nothing_once_it_is_refused(tmp_path: Path) -> None:
+    """What an unfinished run tried is let go with the refused run that went on from it."""
+    with HubServer(Population(60)) as hub:
+        crawled(tmp_path, hub, today=MONDAY)
+        for index in range(60):
+            hub.population.change(index)
+        hub.fail("/resolve/", Reply(404), times=None)
+        crawled(tmp_path, hub, today=TUESDAY, finish=False, allow_shrink=True)
+        with pytest.raises(Invalid):
+            crawled(tmp_path, hub, today=TUESDAY)
+        hub.heal()
+        assert crawled(tmp_path, hub, today=TUESDAY)[1].outcomes == {"ok": 60}
+
+
+def test_what_a_stranger_lists_ends_no_crawl(tmp_path: Path) -> None:
+    """An entry whose reading fails is malformed by name; times beyond the calendar and odd types are put up with."""
+    odd = (
+        Repo("a/early", b'{"model_type": "llama"}', facts=(("createdAt", "0001-01-01T00:00:00+23:59"),)),
+        Repo("a/tags", b'{"model_type": "llama"}', facts=(("tags", {"a": [1]}), ("safetensors", [[[]]]))),
+        Repo("a/fine", b'{"model_type": "llama"}'),
+    )
+    with HubServer(Population(0, extra=odd)) as hub:
+        records, _ = crawled(tmp_path, hub)
+    assert {name: r.outcome.value for name, r in records.items()} == dict.fromkeys(
+        ("a/early", "a/fine", "a/tags"), "ok"
+    )
+
+
+def test_an_endpoint_with_a_password_is_refused_and_stored_nowhere(tmp_path: Path) -> None:
+    """Exit 2 before anything is written, and the password is not in the sentence."""
+    with pytest.raises(Usage) as caught:
+        crawled(tmp_path, "http://me:canary-secret@127.0.0.1:9")
+    assert "canary-secret" not in str(caught.value)
+    found = [p for p in tmp_path.rglob("*") if p.is_file() and b"canary-secret" in p.read_bytes()]
+    assert found == []
 
 
 def test_new_model_types_come_first_and_are_reported(tmp_path: Path) -> None:

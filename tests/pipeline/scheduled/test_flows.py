@@ -8,6 +8,7 @@ import json
 import logging
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from hub_server import HubServer, Population, Reply
 
 from pipeline import durable
 from pipeline.errors import Busy, Upstream, Usage
+from pipeline.hub.crawl import Staged
 from pipeline.refresh import steps, tables
 from pipeline.refresh.steps import Options
 from pipeline.store import build, shelf
@@ -55,7 +57,10 @@ def test_tasks_are_plain_functions_inside(folder: Path, tmp_path: Path) -> None:
     content = tables.tables(found, extra=steps.reported())
     parts = flows.derive_texts.fn([one.raw for one in found if one.raw is not None])
     assert build.digests(build.ordered(parts))["parameters"] == build.digests(build.ordered(content))["parameters"]
-    published = flows.publish.fn(options, gathered, content)
+    with ExitStack() as held:
+        ready = flows.validate.fn(held, options, gathered, content)
+        assert not list((tmp_path / "home" / "snapshots").glob("*.duckdb"))
+        published = flows.publish.fn(held, ready, gathered)
     plain = steps.gather(options)
     again = steps.publish(options, plain, steps.tabulate(plain))
     assert (published.entry.id, published.is_new) == (DAY.isoformat(), True)
@@ -151,6 +156,14 @@ def server_knows() -> tuple[dict[str, list[Any]], str]:
     return by_key, " ".join(one.model_dump_json() for one in [*artifacts, *runs])
 
 
+def task_runs() -> list[Any]:
+    """Every task run the server knows."""
+    from prefect.client.orchestration import get_client
+
+    with get_client(sync_client=True) as client:
+        return client.read_task_runs()
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("prefect_server")
 def test_a_real_crawl_through_prefect(
@@ -176,6 +189,10 @@ def test_a_real_crawl_through_prefect(
     rows = {row["table"]: row for row in json.loads(artifacts["atlas-validation"][0])}
     assert (rows["models"]["rows"], rows["models"]["broken"]) == (str(done.models), "none")
     assert artifacts["atlas-refresh"][0].startswith("# Snapshot")
+    names = [run.name for run in task_runs()]
+    assert {"list", "fetch 1 of 1", "derive 1", "derive 2"} <= set(names)
+    assert {"validate", "publish", "build_guide"} <= {name.rsplit("-", 1)[0] for name in names}
+    assert "fetch 1 of 1: 30 ok" in artifacts["None"]
     assert "come out the same" in artifacts["atlas-rederive"][0]
     assert CANARY not in stored
     assert CANARY not in logged.text
@@ -185,8 +202,10 @@ def test_a_real_crawl_through_prefect(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("prefect_server")
-def test_only_what_may_pass_is_tried_again(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the Hub refuses is tried again; a wrong endpoint is not; another writer in the home is told."""
+def test_only_what_may_pass_is_tried_again(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, logged: pytest.LogCaptureFixture
+) -> None:
+    """What the Hub refuses is tried again, said with its wait; a wrong endpoint is not; another writer is told."""
     from pipeline.scheduled import flows
 
     quick = {"retries": 1, "retry_delay_seconds": 0, "retry_jitter_factor": None}
@@ -197,15 +216,16 @@ def test_only_what_may_pass_is_tried_again(tmp_path: Path, folder: Path, monkeyp
             Reply(401, b"", {"X-Error-Message": "Invalid credentials in Authorization header"}),
             times=None,
         )
-        monkeypatch.setattr(flows, "gather", flows.gather.with_options(**quick))
-        monkeypatch.setattr(steps, "crawl", _counted(steps.crawl, tries))
+        monkeypatch.setattr(flows, "listing", flows.listing.with_options(**quick))
+        monkeypatch.setattr(Staged, "list", _counted(Staged.list, tries))
         with pytest.raises(Upstream, match="refused the token"):
             flows.refresh(str(tmp_path), "hub", endpoint=hub.endpoint)
         assert len(tries) == 2
+        assert "list failed: the Hub refused the token" in logged.text or "listing failed: the Hub" in logged.text
         with pytest.raises(Usage):
             flows.refresh(str(tmp_path), "hub", endpoint="nowhere")
-        assert len(tries) == 3
-    monkeypatch.setattr(flows, "publish", flows.publish.with_options(retries=0))
+        assert len(tries) == 2
+    monkeypatch.setattr(flows, "validate", flows.validate.with_options(retries=0))
     with durable.lock(shelf.folder(tmp_path)), pytest.raises(Busy):
         flows.refresh(str(tmp_path), str(folder))
     with pytest.raises(Usage, match="password"):

@@ -141,3 +141,21 @@ def test_what_cannot_be_compared_ends_with_its_code(
         out, err = capsys.readouterr()
         assert out == ""
         assert 1 <= err.count("\n") <= 2
+
+
+def test_another_epsilon_is_the_same_design_and_another_computation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No number differs, and the constant that does is marked and named, for people and for programs."""
+    paths = [config(tmp_path / str(eps) / "config.json", rms_norm_eps=eps) for eps in (1e-5, 1e-6)]
+    out = compared(capsys, *paths)
+    assert line(out, "norm epsilon") == ["≠", "norm", "epsilon", "1e-05", "1e-06"]
+    assert "One design, another computation" in out
+    found = json.loads(compared(capsys, *paths, "--json"))
+    assert (found["same_design"], found["constants"]) == (True, {"norm_epsilon": [1e-5, 1e-6]})
+
+
+def test_one_constant_is_nothing_to_tell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Equal configs compute the same; an epsilon left out is the class's own, 1e-6."""
+    paths = [config(tmp_path / "a" / "config.json", rms_norm_eps=1e-6), config(tmp_path / "b" / "config.json")]
+    assert "another computation" not in compared(capsys, *paths)

@@ -166,3 +166,32 @@ def test_a_sheet_fits_80_columns_and_has_no_terminal_codes(tmp_path: Path, capsy
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
     assert out.replace("\n", "").isprintable()
+
+
+def test_a_what_if_of_a_constant_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No column differs, but the model computes something else: which value, from what to what."""
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "llama", "rms_norm_eps": 1e-6}))
+    assert main(["inspect", str(path), "--set", "rms_norm_eps=0.1"]) == 0
+    *_, differs, said, value = capsys.readouterr().out.splitlines()
+    assert (differs.strip(), said.strip()) == ("no column differs", "same design, another computation:")
+    assert value.split() == ["norm_epsilon", "1e-06", "0.1"]
+
+
+def test_a_doubt_stands_in_the_first_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The sentence why an answer is assumed comes before any number."""
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "llama", "num_loops": 4}))
+    assert main(["inspect", str(path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any("num_loops" in line for line in lines[:4])
+
+
+def test_a_sheet_without_a_cache_says_which_key_took_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A decoder whose config says that it looks both ways."""
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "llama", "is_causal": False}))
+    assert main(["inspect", str(path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("State of one sequence"))
+    assert "is_causal is false" in lines[at + 1]

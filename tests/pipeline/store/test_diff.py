@@ -102,6 +102,57 @@ def test_another_config_of_the_same_repository_is_the_hubs(home: Path) -> None:
     )
 
 
+def test_the_key_that_changed_leads(home: Path) -> None:
+    """Two repositories swap {n: 1} and {n: 2}: the key n is the first thing said of them, before any column."""
+    tables = hand_made.content()
+    swapped = edited(tables, "models", pl.col("repo_id") == "org/A-8B", config_id=hand_made.A2)
+    swapped = edited(swapped, "models", pl.col("repo_id") == "org/A-8B-Instruct", config_id=hand_made.A)
+    found = changed(home, swapped)
+    both = [Example("org/A-8B", "1", "2"), Example("org/A-8B-Instruct", "2", "1")]
+    assert found.hub.keys == [diff.Change("n", 2, both)]
+    lines = list(changes.lines(found))
+    assert lines.index("  n (2)") < next(i for i, line in enumerate(lines) if line.startswith("  rope_theta"))
+    assert "    org/A-8B: 1 -> 2" in lines
+
+
+def test_keys_are_found_at_every_level() -> None:
+    """Nested objects give dotted names; a key that is new or gone has null on one side; what is no JSON has none."""
+    found = diff.keys([("a/b", '{"x": {"y": [1, 2], "z": 1}}', '{"x": {"y": [1, 3]}, "w": "v"}'), ("c/d", "]", "{}")])
+    assert [(c.column, c.examples) for c in found] == [
+        ("w", [Example("a/b", None, '"v"')]),
+        ("x.y", [Example("a/b", "[1,2]", "[1,3]")]),
+        ("x.z", [Example("a/b", "1", None)]),
+    ]
+
+
+def test_what_the_catalogue_changes_is_not_the_hubs(home: Path) -> None:
+    """A model of the catalogue that is new is said under its own head."""
+    tables = hand_made.content()
+    new = tables["models"].head(1).with_columns(pl.lit("zzz/new").alias("repo_id"), pl.lit("catalogue").alias("source"))
+    found = changed(home, {**tables, "models": pl.concat([tables["models"], new])})
+    assert (found.hub.added, found.catalogue.added) == ([], ["zzz/new"])
+    assert "The catalogue's: 1 models more, 0 fewer, 0 with another config" in list(changes.lines(found))
+
+
+def test_no_number_or_name_is_cut_in_its_middle() -> None:
+    """Of long values whole words are shown, from a little before the first that differs."""
+    numbers = [str(10**7 + i) for i in range(60)]
+    before, after = ", ".join(numbers), ", ".join([*numbers[:40], "99999999", *numbers[41:]])
+    old, new = changes._around(before, after)
+    assert set(old.replace("…", "").replace(",", " ").split()) <= {*numbers}
+    assert "10000040" in old
+    assert "99999999" in new
+
+
+def test_a_constant_that_changed_is_named_with_its_values(home: Path) -> None:
+    """The same texts read with another epsilon: of all constants the one that changed, before and after."""
+    tables = hand_made.content()
+    found = changed(home, edited(tables, "constants", config(hand_made.RAW_A), value="1e-3"))
+    (change,) = [c for c in found.ours.columns if c.column == "constants"]
+    said = {(e.before, e.after) for e in change.examples}
+    assert (change.rows, said) == (1, {("norm_epsilon = 1e-6", "norm_epsilon = 1e-3")})
+
+
 def test_models_come_and_go_and_turn_out_otherwise(home: Path) -> None:
     """A new repository, a missing one and one that became gated are listed; ok and unchanged say the same."""
     tables = hand_made.content()

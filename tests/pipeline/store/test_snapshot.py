@@ -148,13 +148,76 @@ def test_comments_views_and_macro_travel_in_the_file(home: Path) -> None:
         # 8 B/token grow; the windowed layer adds 8 B for at most 1,024 tokens; a fixed state is 6 x 4 B at any width
         asked = "SELECT kv_bytes('org/A-8B', 2000, 2), kv_bytes('org/A-8B', 2000, 0.5), kv_bytes('org/Bamba', 9, 1)"
         assert con.execute(asked).fetchall() == [(8 * 2000 + 8 * 1024, 2 * 2000 + 2 * 1024, 24)]
-        assert con.execute("SELECT kv_bytes('other/bad', 10, 2), kv_bytes('nobody', 10, 2)").fetchall() == [
+        assert con.execute("SELECT kv_bytes('other/bad', 10, 2), kv_bytes('other/gated', 10, 2)").fetchall() == [
             (None, None)
         ]
         expanded = con.execute(
             "SELECT index, mixer, \"window\" FROM layers_expanded WHERE design_id = 'aaaa' ORDER BY 1"
         ).fetchall()
         assert expanded == [(0, "full_attention", None), (1, "sliding_attention", 1024)]
+
+
+MACROS = {
+    "in a condition": "SELECT count(*) FROM {m}fingerprints WHERE {f}(repo_id, 4096, 2) = kv_bytes_4k",
+    "qualified": "SELECT count(*) FROM {m}fingerprints f WHERE {f}(f.repo_id, 4096, 2) = f.kv_bytes_4k",
+    "joined to itself": (
+        "SELECT count(*) FROM {m}fingerprints f JOIN {m}fingerprints g ON f.repo_id = g.repo_id"
+        " WHERE {f}(f.repo_id, 4096, 2) = {f}(g.repo_id, 4096, 2)"
+    ),
+    "grouped": (
+        "SELECT sum(n) FROM (SELECT {f}(repo_id, 4096, 2) AS held, count(*) AS n FROM {m}fingerprints GROUP BY ALL"
+        " HAVING held > 0)"
+    ),
+    "ordered": (
+        "SELECT count(*) FROM (SELECT repo_id FROM {m}fingerprints WHERE kv_bytes_4k > 0"
+        " ORDER BY {f}(repo_id, 4096, 2))"
+    ),
+    "in a condition of another table": (
+        "SELECT count(*) FROM {m}models m WHERE m.config_id IS NOT NULL AND {f}(m.repo_id, 4096, 2) > 0"
+    ),
+    "by its states": "SELECT count(*) FROM {m}kept JOIN {m}fingerprints USING (repo_id)"
+    " WHERE {m}kv_bytes_of(states, 4096, 2) = kv_bytes_4k",
+}
+
+
+@pytest.mark.parametrize("where", MACROS)
+def test_a_macro_is_right_in_every_clause(home: Path, where: str) -> None:
+    """Three models have states; each holds at 4,096 tokens what its column says. Also on a file attached and used."""
+    path = shelf.locate(home)[1]
+    with duckdb.connect(str(path), read_only=True) as con:
+        assert con.execute(MACROS[where].format(m="", f="kv_bytes")).fetchall() == [(3,)]
+    with duckdb.connect() as con:
+        con.execute(f"ATTACH '{path}' AS s (READ_ONLY)")
+        if where == "by its states":
+            assert con.execute(MACROS[where].format(m="s.", f="")).fetchall() == [(3,)]
+        con.execute("USE s")
+        assert con.execute(MACROS[where].format(m="s.", f="s.kv_bytes")).fetchall() == [(3,)]
+
+
+@pytest.mark.parametrize("asked", ["'org/A-8B', -5, 2", "'org/A-8B', 5, 0", "'nobody', 5, 2"])
+def test_a_macro_says_what_is_no_question(home: Path, asked: str) -> None:
+    """Tokens below none, elements of no bytes, and a name that is not here are errors, not numbers."""
+    with (
+        duckdb.connect(str(shelf.locate(home)[1]), read_only=True) as con,
+        pytest.raises(duckdb.Error, match=r"\bno[t ]"),
+    ):
+        con.execute(f"SELECT kv_bytes({asked})").fetchall()
+
+
+def test_lineage_holds_a_model_against_its_stated_base(tmp_path: Path) -> None:
+    """A-8B-Instruct has the design of A-8B that it names, Bamba has not, and a base that is not here says nothing."""
+    tables = hand_made.content()
+    bases = {"org/A-8B-Instruct": ["org/A-8B"], "org/Bamba": ["org/A-8B", "far/away"]}
+    named = [bases.get(name) for name in tables["models"]["repo_id"]]
+    tables["models"] = tables["models"].with_columns(pl.Series("base_models", named, dtype=pl.List(pl.String)))
+    made = publish(tmp_path, tables)
+    with duckdb.connect(str(made.path), read_only=True) as con:
+        found = con.execute("SELECT repo_id, base_model, is_base_here, is_same_design FROM lineage ORDER BY ALL")
+        assert found.fetchall() == [
+            ("org/A-8B-Instruct", "org/A-8B", True, True),
+            ("org/Bamba", "far/away", False, None),
+            ("org/Bamba", "org/A-8B", True, False),
+        ]
 
 
 def test_a_client_of_the_1_5_line_reads_it(home: Path, tmp_path: Path) -> None:

@@ -1,0 +1,93 @@
+"""Decoders with a gate, a table, a smaller stack or a target's projections outside theirs, as a config states them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from atlas.families.loader import family
+from atlas.numbers.structure import Part
+from atlas.parts import codes, outside
+from atlas.parts.streams import low_rank
+from atlas.readers.attention import read_gqa
+from atlas.readers.ends import Made, decoder
+from atlas.readers.feeding import read_mlp
+from atlas.reading.config import Config
+from atlas.reading.values import mapping
+
+PREDICTOR = "qwen3_tts_talker_code_predictor"
+
+
+def with_exit(c: Config) -> Made:
+    """A decoder's ends and a gate that may stop its passes."""
+    parts, cls = decoder(c)
+    return (*parts, outside.exit_gate(c.count("hidden_size"))), cls
+
+
+def new_rows(c: Config) -> Made:
+    """A decoder's ends and a second table of rows that were added to the vocabulary."""
+    parts, cls = decoder(c)
+    return (*parts, outside.added_rows(c.count("additional_vocab_size"), c.count("hidden_size"))), cls
+
+
+def low_rank_streams(c: Config) -> Made:
+    """A decoder's ends without a norm of their own: the streams are mixed to one at the end."""
+    parts, cls = decoder(c)
+    return (*parts, low_rank(c.count("hidden_size"), c.count("hc_count"), c.count("hc_lowrank"), injects=False)), cls
+
+
+def drafter(c: Config) -> Made:
+    """A decoder's ends and what joins a drafter to its target, which the wrapper states."""
+    parts, cls = decoder(c)
+    for field in ("backbone_hidden_size", "use_ordered_embeddings", "num_centroids"):
+        c.top(field)
+    centroids = c.count("num_centroids") if c.flag("use_ordered_embeddings") else 0
+    made = outside.drafter(c.count("hidden_size"), c.count("backbone_hidden_size"), centroids, c.count("vocab_size"))
+    return (*parts, *made), cls
+
+
+def canvas(c: Config) -> Made:
+    """A decoder's ends and the network that conditions a canvas on its last guess."""
+    parts, cls = decoder(c)
+    scalars = c.count("hidden_size"), c.count("intermediate_size"), c.count("num_hidden_layers")
+    return (*parts, outside.conditioning(*scalars)), cls
+
+
+def talker(c: Config) -> Made:
+    """Ends of a talker: tables of codes and of text behind two matrices, a head of codes, and its code predictor."""
+    parts, cls = decoder(c)
+    d = c.count("hidden_size")
+    text = outside.text_table(d, c.count("text_vocab_size"), c.count("text_hidden_size"))
+    return (*parts, text, *_predictor(c, d)), cls
+
+
+def codebooks(c: Config) -> Made:
+    """A decoder's ends, and a table and a head over the codes of all codebooks, which the wrapper states."""
+    parts, cls = decoder(c)
+    for field in ("num_audio_codebook", "audio_vocab_size"):
+        c.top(field)
+    books, codes_each = c.count("num_audio_codebook"), c.count("audio_vocab_size")
+    return (*parts, outside.codebooks(c.count("hidden_size"), codes_each, books)), cls
+
+
+def scores_by_layer(c: Config) -> Made:
+    """A decoder without a head, and one score after each layer from `start_layer` on, every `layer_sep`-th."""
+    parts, cls = decoder(c)
+    scored = len(range(c.size("start_layer"), c.count("num_hidden_layers") + 1, c.count("layer_sep")))
+    c.derived("scored_layers", scored, "one from start_layer to the last, in steps of layer_sep")
+    return (*parts, outside.scores(c.count("hidden_size"), scored)), cls
+
+
+def _predictor(c: Config, d: int) -> tuple[Part, ...]:
+    raw: Any = mapping("code_predictor_config", c.need("code_predictor_config"))
+    inner = Config(raw, family(PREDICTOR), None, c.prefix + "code_predictor_config.")
+    steps, width = c.count("num_code_groups"), inner.count("hidden_size")
+    layers, vocab = inner.count("num_hidden_layers"), inner.count("vocab_size")
+    seen: Any = inner
+    stack = codes.stack(read_gqa(seen), read_mlp(seen), width, layers, steps)
+    return (stack, codes.around(d, width, vocab, steps - 1))
+
+
+ENDS: dict[str, Callable[[Config], Made]] = {
+    f.__name__: f for f in (with_exit, new_rows, low_rank_streams, drafter, canvas, talker, codebooks, scores_by_layer)
+}

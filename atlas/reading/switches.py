@@ -1,0 +1,36 @@
+"""Switches of a family that were read as they stand in some values only: any other value is refused, by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from atlas.reading.config import Config
+from atlas.refusal import not_derivable, shown
+
+
+def settled(c: Config) -> None:
+    """Every switch the row lists stands as it was read: absent, null, or one of the listed values."""
+    for key, values in c.rules.only.items():
+        stated = c.opt(key)
+        if stated is not None and not any(_same(stated, v) for v in values):
+            known = ", ".join(shown(v) for v in values) or "null"
+            raise not_derivable(
+                f"{key} is {shown(stated)}, and only {known} is described: what it changes was not read"
+            )
+    _blocks(c)
+
+
+def _blocks(c: Config) -> None:
+    """A family that generates block by block keeps finished blocks; the row names the key that says so."""
+    key = c.rules.facts.get("blockwise")
+    if key is None:
+        return
+    if c.top(key) is None:
+        raise not_derivable(f"no {key} is stated, and nothing else says that finished blocks are kept")
+    why = f"{key} is {c.count(key)}: attention looks both ways inside a block, and finished blocks are kept"
+    c.derived("attention_mask", "mixed", why)
+
+
+def _same(stated: Any, value: Any) -> bool:
+    """Equal, and of one type: 0 is not false."""
+    return type(stated) is type(value) and stated == value

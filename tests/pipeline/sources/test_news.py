@@ -1,0 +1,31 @@
+"""The field's figures beside ours, as they ship: cards of the gallery, and totals of the public catalogue."""
+
+from __future__ import annotations
+
+from pipeline.sources import news
+
+BAR = 0.95
+"""Share of the cards with a config at hand that must be equal or explained."""
+
+
+def test_every_card_that_differs_says_why() -> None:
+    """A card is equal, or different or refused with a reason; at least 95 % of those with a config are so."""
+    cards = news.table().cards
+    explained = [c for c in cards if c.outcome == "equal" or c.why]
+    assert len(explained) >= BAR * len(cards)
+    assert len(cards) >= 42
+    assert {c.outcome for c in cards} <= {"equal", "different", "refused"}
+
+
+def test_the_gallery_states_twice_the_cache_of_a_file_that_counts_pairs() -> None:
+    """LongCat-Flash-Lite has 14 layers of two latent attentions: 28 x 576 x 2 bytes are 31.5 KiB, the card says 63."""
+    card = next(c for c in news.table().cards if c.card.startswith("LongCat"))
+    assert (card.theirs, card.outcome) == ("63 KiB", "different")
+    assert 2 * 28 * 576 * 2 == 63 * 1024
+
+
+def test_formulas_add_up_to_the_rows_they_give() -> None:
+    """Each row of the catalogue is given by one formula at most, and the counts add up."""
+    totals = news.table().totals
+    assert sum(totals.formulas.values()) == totals.equal_by_a_formula <= totals.rows
+    assert {m["unit"] for m in news.measurements()} == {"cards", "repositories", "share"}

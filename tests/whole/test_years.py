@@ -1,0 +1,72 @@
+"""Simulated years end with the tables of one honest crawl, whatever failed on the way; a seed plays one again."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from pathlib import Path
+
+import pytest
+import years
+from crawling import start_crawl
+from hub_server import HubServer, Population
+
+pytestmark = pytest.mark.slow
+
+
+def kept(rows: list[tuple[object, ...]]) -> dict[object, tuple[object, ...]]:
+    """Rows by name; of a repository that cannot be read now, how it stands, and not the config it had before."""
+    return {row[0]: row[1:] if row[1] == "ok" else row[1:2] for row in rows}
+
+
+def hold(seed: int, days: int, place: Path) -> years.Life:
+    """Live, and hold the end against an honest crawl; every snapshot on the way still proves itself."""
+    life = years.lived(seed, days, place / "lived")
+    assert life.unexpected == [], seed
+    lived, honest = kept(years.standing(place / "lived")), kept(years.honest(life, place / "honest"))
+    # A repository that is gone is remembered as missing by who knew it, and unknown to who never did.
+    assert {n: r for n, r in lived.items() if r != ("missing",)} == {
+        n: r for n, r in honest.items() if r != ("missing",)
+    }, seed
+    assert years.proven(place / "lived") >= 1
+    told = [p for p in place.rglob("*") if p.is_file() and years.CANARY.encode() in p.read_bytes()]
+    assert told == []
+    return life
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_simulated_fortnight_ends_like_an_honest_crawl(seed: int, tmp_path: Path) -> None:
+    """Fourteen days of changes, outages and clock steps: the last snapshot is that of one crawl at the end."""
+    hold(seed, 14, tmp_path)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(100, 300))
+def test_two_simulated_months_end_like_an_honest_crawl(seed: int, tmp_path: Path) -> None:
+    """Sixty days."""
+    hold(seed, 60, tmp_path)
+
+
+@pytest.mark.soak
+def test_a_simulated_year_ends_like_an_honest_crawl(tmp_path: Path) -> None:
+    """365 days."""
+    hold(365, 365, tmp_path)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(10))
+def test_days_of_kills_end_like_an_honest_crawl(seed: int, tmp_path: Path) -> None:
+    """Each day's crawl is killed at a random moment, then run to its end: the archive stays whole."""
+    draw = random.Random(seed)
+    with HubServer(Population(40, config=years.config)) as hub:
+        for _ in range(6):
+            hub.population.change(draw.randrange(40), years.config(draw.randrange(400)))
+            process = start_crawl(tmp_path, hub, finish=False)
+            process.join(draw.uniform(0.05, 0.6))
+            process.kill()
+            process.join()
+        years.refreshed(tmp_path, hub, years.START)
+        with sqlite3.connect(tmp_path / "archive/hub.sqlite") as database:
+            assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        life = years.Life(seed, hub.population, draw)
+        assert kept(years.standing(tmp_path)) == kept(years.honest(life, tmp_path / "honest"))
