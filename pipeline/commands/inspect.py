@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 
 
 def run(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help=f"{MODEL} Or a folder of configs.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help=f"{MODEL} Or a folder of configs.")] = "",
     json: Json = False,
     jsonl: Annotated[
         bool, typer.Option("--jsonl", help="One JSON object per config, bad ones too, in file-name order.")
     ] = False,
     layers: Annotated[bool, typer.Option("--layers", help="Every layer.")] = False,
     evidence: Annotated[bool, typer.Option("--evidence", help="Where every value comes from.")] = False,
+    json_schema: Annotated[
+        bool, typer.Option("--json-schema", help="Print the JSON Schema of what --json prints, and nothing else.")
+    ] = False,
     changes: Set = None,
     at: At = None,
     dtype: Dtype = "bf16",
@@ -38,6 +41,13 @@ def run(
     refusals are lines like any other. With --set, --json gives the what-if, with the original beside it under
     "original".
     """
+    if json_schema:
+        from pipeline.sheets.schema import schema
+
+        _line(schema())
+        return
+    if not model:
+        raise typer.BadParameter("a model is wanted: its name, OWNER/NAME, or a path")
     from pipeline.ask.found import Asking
     from pipeline.ask.resolver import several as look_up
     from pipeline.sheets.show import View
