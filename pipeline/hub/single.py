@@ -171,6 +171,6 @@ def _keep(home: Path, attempt: Attempt) -> None:
     today = datetime.now(UTC).date().isoformat()
     try:
         with Archive(home) as archive:
-            archive.record(archive.begin("single", day=today, due=today), [attempt])
+            archive.record(archive.begin("single", day=today), [attempt])
     except (AtlasError, OSError):
         return  # a crawl holds it, or the place cannot be written: the answer stands without

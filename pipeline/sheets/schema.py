@@ -17,7 +17,7 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 def schema() -> dict[str, Any]:
     """Of `atlas inspect --json` and `show --json`: the fingerprint's columns with meanings and units, and the rest."""
     types = (Fingerprint, LayerRow, Evidence, StoredRow, Adapter)
-    _, parts = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
+    _, parts = msgspec.json.schema_components(types, ref_template="#/$defs/{name}", schema_hook=_any)
     row = parts.pop("Fingerprint")
     meanings = {f.name: f.meaning + (f" Unit: {f.unit}." if f.unit else "") for f in FINGERPRINT}
     columns = {
@@ -34,6 +34,13 @@ def schema() -> dict[str, Any]:
         "properties": columns | _beside(),
         "$defs": parts,
     }
+
+
+def _any(kind: type) -> dict[str, Any]:
+    """A value of a config is anything."""
+    if kind is not object:
+        raise NotImplementedError
+    return {"description": "Anything that a config can hold."}
 
 
 def _beside() -> dict[str, Any]:
