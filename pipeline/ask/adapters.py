@@ -65,7 +65,7 @@ def _adapter(data: dict[str, Any], listing: dict[str, headers.Stored] | None) ->
         method=_text(data.get("peft_type")) or "not stated",
         base_model=_text(base),
         rank=rank if type(rank) is int else None,
-        alpha=float(alpha) if type(alpha) in (int, float) else None,
+        alpha=float(alpha) if isinstance(alpha, int | float) and not isinstance(alpha, bool) else None,
         targets=tuple(t for t in map(_text, named[:_MOST_TARGETS]) if t),
         params=sum(n for n in elements if n is not None) if known else None,
         bytes=sum(sizes) if known and len(sizes) == len(known) else None,

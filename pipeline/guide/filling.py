@@ -46,7 +46,7 @@ class Filling:
             "where": lambda rows, column, value: [r for r in rows if r[column] == value],
             "shown": lambda rows, column, form: [prose_cell(r[column], form, self.links) for r in rows],
             "modules": self.book.modules,
-            "examples": EXAMPLES,
+            "examples": {title: query.strip() for title, query in EXAMPLES.items()},
             "sheets": [{"repo": r, "slug": f"{MODELS}/{s}"} for r, s in self.links.sheets.items()],
             "pages": self.links.pages,
             "glossary": [g for g in self.book.glossary() if g["slug"] in self.links.pages],
