@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pipeline.ask.examples import EXAMPLES
 from pipeline.errors import Invalid
 from pipeline.guide import bind, page, prose
 from pipeline.guide.bind import Row, Single, Trace
@@ -27,7 +28,7 @@ class Filling:
         self.charts: dict[str, str] = {}
         self.queries = {name: page.filled(source, name, snapshot.exemplars) for name in source.queries}
         self.about = snapshot.about(self.traces)
-        self.snapshot = f"{prose.text(snapshot.id)} ({prose.text(snapshot.source)})."
+        self.named = f"{prose.text(snapshot.id)} ({prose.text(snapshot.source)})."
         self.results = {name: snapshot.rows(name, sql, self.traces) for name, sql in self.queries.items()}
 
     def names(self) -> dict[str, Any]:
@@ -49,6 +50,7 @@ class Filling:
             "where": lambda rows, column, value: [r for r in rows if r[column] == value],
             "shown": lambda rows, column, form: [prose_cell(r[column], form, self.links) for r in rows],
             "modules": self.book.modules,
+            "examples": {title: query.strip() for title, query in EXAMPLES.items()},
             "sheets": [{"repo": r, "slug": f"{MODELS}/{s}"} for r, s in self.links.sheets.items()],
             "pages": self.links.pages,
             "glossary": [g for g in self.book.glossary() if g["slug"] in self.links.pages],
@@ -92,7 +94,7 @@ class Filling:
         path = f"{CHARTS}/{Path(self.source.slug).name}--{name}.svg"
         self.charts[path] = charts.KINDS[kind]([bind.values(r) for r in rows], title=alt, **roles)
         image = f"![{alt}]({self.links.root}{path})"
-        said = caption(query_of(rows, columns), tier, f"{alt} Snapshot {self.snapshot}")
+        said = caption(query_of(rows, columns), tier, f"{alt} Snapshot {self.named}")
         return f"{image}\n\n{said}\n\n{details('The data of this chart', below)}"
 
     def _drawing(self, alt: str) -> str:
