@@ -21,7 +21,7 @@ FLOORS = [
     {"sheets"},
     {"export", "serve"},
     {"site"},
-    {"scheduled"},
+    {"scheduled", "session", "agents"},
     {"commands"},
 ]
 """The rooms of the pipeline from the ground up: a room imports from lower floors only."""

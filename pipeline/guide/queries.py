@@ -38,6 +38,7 @@ class Snapshot:
             raise Corrupt("the snapshot has no manifest: it is not complete")
         self._whole = whole[0]
         self.id: str = whole[0][0]
+        self.source: str = whole[0][1]
         self._refused: dict[tuple[str | None, str], str] = {}
 
     def about(self, traces: list[Trace]) -> Row:
