@@ -28,7 +28,7 @@ INTERRUPTED = 130
 # The order of the help is that of the work: make a snapshot, read it, tend it.
 HELP_ORDER = (
     *("refresh", "show", "inspect", "compare", "fit", "family", "sql", "snapshots", "diff"),
-    *("guide", "verify", "export", "measure", "schedule", "mcp", "doctor"),
+    *("guide", "site", "verify", "export", "measure", "schedule", "mcp", "doctor"),
 )
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_HALF_UP, Decimal
+
 KIB, MIB, GIB, TIB = 2**10, 2**20, 2**30, 2**40
 
 
 def trimmed(number: float, decimals: int) -> str:
-    """Digits in groups of three, without a fraction of zeros."""
-    text = f"{number:,.{decimals}f}"
+    """Digits in groups of three, halves rounded up, without a fraction of zeros."""
+    exact = Decimal(number).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
+    text = f"{exact:,.{decimals}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

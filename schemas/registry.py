@@ -74,7 +74,8 @@ MODELS = Table(
         _BY_NAME["revision"],
         word("detail", "What explains the outcome, where something does."),
         word("author", "Owner of the repository, as listed."),
-        Field("created_at", "time", "Creation of the repository, UTC, as listed."),
+        Field("created_at", "time", "Creation of the repository, UTC; null at the Hub's floor of 2022-03-02."),
+        Field("release_date", "date", "Day of the release, as a cited source states it."),
         Field("last_modified", "time", "Last change of the repository, UTC, as listed."),
         count("downloads", "Downloads as listed (last 30 days).", "downloads"),
         count("likes", "Likes as listed.", "likes"),
@@ -335,6 +336,7 @@ CHECKS = Table(
         count("derived", "Ours.", "elements"),
         word("result", "How they compare.", Check, nullable=False),
         word("note", "What explains a difference."),
+        word("source", "Where the checkpoint's count was published or read."),
     ),
 )
 

@@ -15,11 +15,12 @@ GROUND = {"errors", "text", "units", "durable", "options"}
 FLOORS = [
     {"sources"},
     {"hub", "store"},
-    {"ask", "verify"},
+    {"ask", "verify", "drawing"},
     {"guide"},
     {"refresh"},
     {"sheets"},
     {"export", "serve"},
+    {"site"},
     {"scheduled", "session", "agents"},
     {"commands"},
 ]

@@ -18,6 +18,9 @@ def run(
     at: At = None,
     dtype: Dtype = "bf16",
     weights: Weights = None,
+    svg: Annotated[
+        Path | None, typer.Option("--svg", metavar="FILE", help="Draw the architecture into this file instead.")
+    ] = None,
     json: Json = False,
     offline: Offline = False,
     endpoint: Endpoint = None,
@@ -42,6 +45,9 @@ def run(
         width=width_of(dtype), weights=weights, changes=tuple(changes or ()),
     )  # fmt: skip
     found = resolve(model, Asking(home=home, snapshot=snapshot, endpoint=endpoint, offline=offline))
+    if svg is not None:
+        show.draw(found, svg)
+        return
     if json:
         typer.echo(encoded(show.object_of(found, view)))
         return

@@ -57,7 +57,7 @@ def run(
     from pipeline.store import shelf
 
     given = engine.Given(handed.parameters(values), handed.named(tables))
-    _, path = shelf.locate(home, snapshot)
+    _, path = shelf.locate(home, snapshot, of_any_major=True)
     text = _text(query, file)
     history = [(entry.id, found) for entry, found in shelf.all_of(home, last=snapshot)] if every else []
     form = "json" if json else form

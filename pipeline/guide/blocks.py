@@ -5,6 +5,7 @@ Every table says which tier its evidence is of and which query it comes from. A 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from pipeline.errors import Invalid
 from pipeline.guide import page, prose
 from pipeline.guide.bind import Cell, Row
 
+_HUB = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 TIERS = {
     1: "Tier 1, measured",
     2: "Tier 2, derived from the config",
@@ -52,7 +54,12 @@ class Links(NamedTuple):
         from pipeline.guide.palette import ORIGINS
 
         mark = f"![]({self.root}charts/origin-{value.value}.svg) " if value.value in ORIGINS else ""
-        return (mark + value.printed(prose.word(value.value))).replace(" ", prose.FIXED)
+        return mark + value.printed(prose.word(value.value))
+
+    def hub(self, repo: Cell) -> Markup:
+        """A repository linked to its page on the Hub; a name that is none there stays text."""
+        shown = repo.printed(prose.text(repo.value))
+        return Markup(f"[{shown}](https://huggingface.co/{repo.value})" if _HUB.fullmatch(repo.value) else shown)  # noqa: S704
 
     def model(self, repo: object) -> Markup:
         """A model's name, linked to its sheet where it has one."""
@@ -70,7 +77,7 @@ def table(rows: Sequence[Row], columns: Sequence[Column], links: Links, *, tier:
     lines.append("|" + "|".join("---:" if form in prose.NUMBERS else "---" for _, _, form in columns) + "|")
     lines += [_line([cell(row[column], form, links) for _, column, form in columns]) for row in _some(rows, columns)]
     body = "\n".join(lines)
-    return Markup(f"{body}\n\n{caption(_query(rows, columns), tier, note)}")  # noqa: S704 - cells are escaped
+    return Markup(f"{body}\n\n{caption(query_of(rows, columns), tier, note)}")  # noqa: S704 - cells are escaped
 
 
 class Cross(NamedTuple):
@@ -91,7 +98,7 @@ def crossed(rows: Sequence[Row], columns: Sequence[Column], by: Cross, links: Li
     for side in sides:
         values = (cell(found.get((side, head)), forms[by.value][1], links) for head in heads)
         lines.append(_line([cell(side, forms[by.down][1], links), *values]))
-    return Markup("\n".join(lines) + f"\n\n{caption(_query(rows, columns), tier)}")  # noqa: S704 - cells are escaped
+    return Markup("\n".join(lines) + f"\n\n{caption(query_of(rows, columns), tier)}")  # noqa: S704 - cells are escaped
 
 
 def _distinct(rows: Sequence[Row], column: str) -> list[Cell]:
@@ -112,7 +119,7 @@ def cell(value: Cell | None, form: str, links: Links) -> str:
     if form == "origin":
         return links.origin(value)
     shown = prose.shown(value.value, form)
-    return value.printed(shown.replace(" ", prose.FIXED) if form in prose.NUMBERS else shown)
+    return value.printed(shown)
 
 
 def _line(cells: Sequence[str]) -> str:
@@ -125,7 +132,7 @@ def _some(rows: Sequence[Row], columns: Sequence[Column]) -> Sequence[Row]:
     return rows
 
 
-def _query(rows: Sequence[Row], columns: Sequence[Column]) -> str:
+def query_of(rows: Sequence[Row], columns: Sequence[Column]) -> str:
     """The query that a table's rows come from."""
     for row in rows:
         for _, column, _ in columns:

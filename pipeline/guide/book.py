@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from jinja2 import Template
 
-    from pipeline.guide.page import Module, Page
+    from pipeline.guide.page import Module, Page, Reference
 
 
 class Book(NamedTuple):
@@ -17,6 +17,7 @@ class Book(NamedTuple):
     modules: Mapping[str, Module]
     pages: tuple[Page, ...]
     frame: Template
+    references: Mapping[str, Reference]
 
     def glossary(self) -> list[dict[str, str]]:
         """Terms of all pages in alphabetical order, each with the page that introduces it."""

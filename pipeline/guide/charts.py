@@ -12,7 +12,7 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from pipeline.guide.labels import Plot, labelled
+from pipeline.guide.labels import BESIDE, FAR, HEIGHTS, Plot, labelled
 from pipeline.guide.palette import DASHES, GRID, INK, MIXER_COLOURS, MUTED, PAPER, SERIES, SHAPES, theme
 from pipeline.guide.prose import word
 from pipeline.text import shorten, terminal
@@ -22,13 +22,21 @@ if TYPE_CHECKING:
 
 Rows = Sequence[Mapping[str, Any]]
 
-WIDTH = 480
+WIDTH, SCALE = 640, 1.5
+"""Pixels a chart is drawn in, and how many times larger it stands on a page: as wide as a page's column."""
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 LABEL = 13
 VERSION = "6.4"
 
 # Vega frames groups by the measured width of their text, in no colour: it is all that a machine's fonts decide.
 _UNSEEN = re.compile(r'<path class="background" aria-hidden="true" d="[^"]*"[^>]*/>')
+
+
+_SIZE = re.compile(r'\b(width|height)="([\d.]+)"')
+
+
+def _larger(size: re.Match[str]) -> str:
+    return f'{size[1]}="{float(size[2]) * SCALE:g}"'
 
 
 @cache
@@ -47,11 +55,20 @@ def svg(chart: alt.TopLevelMixin, title: str) -> str:
 
     drawn = vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=VERSION)
     head, _, body = _UNSEEN.sub("", drawn).partition(">")
+    head = _SIZE.sub(_larger, head, count=2)
     return f'{head} role="img"><title>{escape(terminal(title))}</title>{theme()}{body}\n'
 
 
 def _finished(
-    chart: Any, height: int, left: int, *, bottom: int = 48, top: int = 16, right: int = 20, legend: int = 0
+    chart: Any,
+    height: int,
+    left: int,
+    *,
+    bottom: int = 48,
+    top: int = 16,
+    right: int = 20,
+    legend: int = 0,
+    row: int = 19,
 ) -> Any:
     """Sizes and styles all charts share. `height` is the plot's own; `legend` is how many entries stand below it."""
     axis = {"labelFont": FONT, "titleFont": FONT, "labelFontSize": LABEL, "titleFontSize": LABEL, "labelColor": INK}
@@ -59,7 +76,7 @@ def _finished(
         chart.properties(
             width=WIDTH - left - right,
             height=height,
-            padding={"left": left, "right": right, "top": top, "bottom": bottom + 19 * legend + (8 if legend else 0)},
+            padding={"left": left, "right": right, "top": top, "bottom": bottom + row * legend + (8 if legend else 0)},
             autosize={"type": "none"},
             background=PAPER,
         )
@@ -96,10 +113,10 @@ def _plain_axis(**more: Any) -> Any:
     return _altair().Axis(labelAngle=0, ticks=False, domain=False, **more)
 
 
-def _binary(channel: Any, rows: Rows, column: str, title: str, room: int = 0) -> Any:
-    """A logarithmic axis with labels in powers of 1,024; `room` pixels stay free at both ends."""
+def _binary(channel: Any, rows: Rows, column: str, title: str, room: int = 0, unit: str = "B") -> Any:
+    """A logarithmic axis with labels in powers of 1,024 of a unit (none: tokens), `room` pixels free at both ends."""
     alt = _altair()
-    axis = alt.Axis(labelExpr=_BINARY, values=_powers(rows, column))
+    axis = alt.Axis(labelExpr=_binary_label(unit), values=_powers(rows, column))
     scale = alt.Scale(type="log", base=2, nice=False, padding=room)
     return channel(f"{column}:Q", scale=scale, title=title, axis=axis)
 
@@ -167,28 +184,29 @@ def _ticks(n: int) -> list[int]:
     return list(range(0, n, step))
 
 
-def curves(rows: Rows, *, x: str, y: str, series: str, bend: str, title: str, x_title: str, y_title: str) -> str:
+def curves(  # noqa: PLR0913 - the roles of a chart
+    rows: Rows, *, x: str, y: str, series: str, bend: str, title: str, x_title: str, y_title: str, unit: str = "B"
+) -> str:
     """Lines over two logarithmic axes; a point marks where a line bends (rows whose `bend` is true)."""
     alt = _altair()
     names = _named(rows, series)
     base = alt.Chart(_data(rows, series)).encode(
-        x=_binary(alt.X, rows, x, x_title),
-        y=_binary(alt.Y, rows, y, y_title),
-        color=_coloured(series, names, symbolType="stroke", symbolStrokeWidth=3),
+        x=_binary(alt.X, rows, x, x_title, unit=""),
+        y=_binary(alt.Y, rows, y, y_title, unit=unit),
+        color=_coloured(series, names, symbolType="stroke", symbolStrokeWidth=3, symbolSize=1200, columns=2),
     )  # fmt: skip
     lines = base.mark_line(strokeWidth=2.5).encode(
         strokeDash=alt.StrokeDash(f"{series}:N", scale=_scale(names, [list(d) for d in DASHES]))
     )
     bends = base.mark_point(filled=True, size=70, opacity=1).transform_filter(f"datum['{bend}']")
-    return svg(_finished(lines + bends, 260, 76, legend=len(names)), title)
+    return svg(_finished(lines + bends, 260, 76, legend=(len(names) + 1) // 2, row=40), title)
 
 
-_BINARY = (
-    "datum.value >= 1099511627776 ? datum.value / 1099511627776 + ' Ti'"
-    " : datum.value >= 1073741824 ? datum.value / 1073741824 + ' Gi'"
-    " : datum.value >= 1048576 ? datum.value / 1048576 + ' Mi'"
-    " : datum.value >= 1024 ? datum.value / 1024 + ' Ki' : datum.value"
-)
+def _binary_label(unit: str) -> str:
+    """A label in plain sizes: 4 GiB where the unit is B, 128K where there is none."""
+    steps = [(2**40, "T"), (2**30, "G"), (2**20, "M"), (2**10, "K")]
+    sizes = [f"datum.value >= {n} ? datum.value / {n} + '{f' {s}i{unit}' if unit else s}'" for n, s in steps]
+    return " : ".join([*sizes, f"datum.value + '{f' {unit}' if unit else unit}'"])
 
 
 def _powers(rows: Rows, column: str, factor: int = 4) -> list[int]:
@@ -231,7 +249,9 @@ def years(rows: Rows, *, year: str, value: str, series: str, title: str, y_title
     return svg(_finished(chart, 200, 56, bottom=28, legend=len(names)), title)
 
 
-def scatter(rows: Rows, *, x: str, y: str, series: str, label: str, title: str, x_title: str, y_title: str) -> str:
+def scatter(  # noqa: PLR0913 - the roles of a chart
+    rows: Rows, *, x: str, y: str, series: str, label: str, title: str, x_title: str, y_title: str, unit: str = "B"
+) -> str:
     """Points over two logarithmic axes, told apart by colour and shape; rows with a `label` are named."""
     alt = _altair()
     names = _named(rows, series)
@@ -240,7 +260,7 @@ def scatter(rows: Rows, *, x: str, y: str, series: str, label: str, title: str, 
     decimal = alt.Axis(format="~s", labelExpr=_GIGA, tickCount=5)
     base = alt.Chart(_data(data, series)).encode(
         x=alt.X(f"{x}:Q", scale=alt.Scale(type="log", nice=True), title=x_title, axis=decimal),
-        y=_binary(alt.Y, rows, y, y_title, room=10),
+        y=_binary(alt.Y, rows, y, y_title, room=10, unit=unit),
     )  # fmt: skip
     points = base.mark_point(filled=True, size=48, opacity=0.9).encode(
         color=_coloured(series, names),
@@ -252,10 +272,19 @@ def scatter(rows: Rows, *, x: str, y: str, series: str, label: str, title: str, 
         .encode(text=f"{label}:N")
         .transform_filter(f"datum.place == '{align}{dy}'")
         for halo in ({"stroke": PAPER, "strokeWidth": 4}, {})
-        for align, dx in (("left", 7), ("right", -7))
-        for dy in (-11, 14)
+        for align, dx in (("left", BESIDE), ("right", -BESIDE))
+        for dy in HEIGHTS
+        if any(d["place"] == f"{align}{dy}" for d in data)
     ]
-    return svg(_finished(alt.layer(points, rings, *texts), plot.height, 76, legend=len(names)), title)
+    leaders = [
+        base.mark_rule(color=MUTED, x2Offset=dx, y2Offset=dy)
+        .encode(x2=f"{x}:Q", y2=f"{y}:Q")
+        .transform_filter(f"datum.place == '{align}{dy}'")
+        for align, dx in (("left", BESIDE), ("right", -BESIDE))
+        for dy in HEIGHTS
+        if abs(dy) > FAR and any(d["place"] == f"{align}{dy}" for d in data)
+    ]
+    return svg(_finished(alt.layer(*leaders, points, rings, *texts), plot.height, 76, legend=len(names)), title)
 
 
 _GIGA = "replace(replace(datum.label, 'G', 'B'), 'k', 'K')"

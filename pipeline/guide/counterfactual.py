@@ -18,6 +18,7 @@ Raw = dict[str, Any]
 Changes = dict[str, Any]
 
 GQA_HEADS = 8
+SMALL_VOCABULARY = 32_000
 LATENT_KEYS = ("q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim")
 EXPERT_COUNTS = ("n_routed_experts", "num_local_experts", "num_experts")
 EXPERTS_USED = ("num_experts_per_tok", "experts_per_token")
@@ -135,10 +136,53 @@ def divided_heads(config: Raw) -> Changes:
     return {"head_dim": config["hidden_size"] // config["num_attention_heads"]}
 
 
+def without_indexer(config: Raw) -> Changes:
+    """The same latent attention over every token: DeepSeek-V3's rules, which have no indexer."""
+    mine = [k for k in config if k.startswith("index")]
+    if not mine:
+        raise Invalid("there is no indexer to take out")
+    return {"model_type": "deepseek_v3", "architectures": ["DeepseekV3ForCausalLM"], **dict.fromkeys(mine)}
+
+
+def all_attention(config: Raw) -> Changes:
+    """Every recurrent layer exchanged for the attention that the other layers have."""
+    if "hybrid_override_pattern" in config:
+        return {"hybrid_override_pattern": config["hybrid_override_pattern"].replace("M", "*")}
+    if "full_attention_interval" in config:
+        layers = ["full_attention"] * config["num_hidden_layers"]
+        return {"full_attention_interval": 1} | ({"layer_types": layers} if "layer_types" in config else {})
+    if "attn_layer_period" in config:
+        return {"attn_layer_period": 1, "attn_layer_offset": 0}
+    raise Invalid("no key says which of its layers are recurrent")
+
+
+def without_shared_cache(config: Raw) -> Changes:
+    """Every layer keeps keys and values of its own."""
+    if not config.get("num_kv_shared_layers"):
+        raise Invalid("no layer reads the cache of another")
+    return {"num_kv_shared_layers": 0}
+
+
+def tied(_config: Raw) -> Changes:
+    """The token table is the unembedding as well."""
+    return {"tie_word_embeddings": True}
+
+
+def small_vocabulary(_config: Raw) -> Changes:
+    """A vocabulary of the size that Llama 2 had."""
+    return {"vocab_size": SMALL_VOCABULARY}
+
+
+def half_as_deep(config: Raw) -> Changes:
+    """Half the layers, each of its matrices as wide as before."""
+    return {"num_hidden_layers": config["num_hidden_layers"] // 2}
+
+
 CHANGES: dict[str, Callable[[Raw], Changes]] = {
     f.__name__: f
     for f in (
         as_mha, as_mqa, as_gqa8, latent_as_mha, without_windows, every_expert, only_active, untied, divided_heads,
+        without_indexer, all_attention, without_shared_cache, tied, small_vocabulary, half_as_deep,
     )
 }  # fmt: skip
 """The changes by name, as a page's front matter gives them."""

@@ -10,7 +10,7 @@ from pipeline.ask.examples import EXAMPLES
 from pipeline.errors import Invalid
 from pipeline.guide import bind, page, prose
 from pipeline.guide.bind import Row, Single, Trace
-from pipeline.guide.blocks import Cross, Links, crossed, details, table
+from pipeline.guide.blocks import Cross, Links, caption, crossed, details, query_of, table
 from pipeline.guide.book import Book
 from pipeline.guide.page import Page
 from pipeline.guide.queries import Snapshot
@@ -23,11 +23,12 @@ class Filling:
     """One page being filled: its results, its charts and the trace of what it prints."""
 
     def __init__(self, source: Page, snapshot: Snapshot, links: Links, book: Book) -> None:
-        self.source, self.links, self.book = source, links, book
+        self.source, self.links, self.book, self.snapshot = source, links, book, snapshot
         self.traces: list[Trace] = []
         self.charts: dict[str, str] = {}
         self.queries = {name: page.filled(source, name, snapshot.exemplars) for name in source.queries}
         self.about = snapshot.about(self.traces)
+        self.named = f"{prose.text(snapshot.id)} ({prose.text(snapshot.source)})."
         self.results = {name: snapshot.rows(name, sql, self.traces) for name, sql in self.queries.items()}
 
     def names(self) -> dict[str, Any]:
@@ -38,11 +39,14 @@ class Filling:
             "about": self.about,
             "table": self._table,
             "chart": self._chart,
+            "drawing": self._drawing,
             "fold": details,
             "see": self.links.module,
             "titled": self.links.titled,
             "link": self.links.to,
             "model": self.links.model,
+            "hub": self.links.hub,
+            "cite": self._cite,
             "where": lambda rows, column, value: [r for r in rows if r[column] == value],
             "shown": lambda rows, column, form: [prose_cell(r[column], form, self.links) for r in rows],
             "modules": self.book.modules,
@@ -51,6 +55,12 @@ class Filling:
             "pages": self.links.pages,
             "glossary": [g for g in self.book.glossary() if g["slug"] in self.links.pages],
         }
+
+    def _cite(self, key: str) -> bind.Markup:
+        """A work in a sentence, by its label and linked; the front matter must name it."""
+        if key not in self.source.front.references:
+            raise Invalid(f"the page cites {key}, which its front matter does not name")
+        return bind.Markup(reference(self.book.references, key))
 
     def _table(
         self, rows: list[Row], columns: list[tuple[str, str, str]], tier: int | None = None, note: str = ""
@@ -84,7 +94,20 @@ class Filling:
         path = f"{CHARTS}/{Path(self.source.slug).name}--{name}.svg"
         self.charts[path] = charts.KINDS[kind]([bind.values(r) for r in rows], title=alt, **roles)
         image = f"![{alt}]({self.links.root}{path})"
-        return f"{image}\n\n{details('The data of this chart', below)}"
+        said = caption(query_of(rows, columns), tier, f"{alt} Snapshot {self.named}")
+        return f"{image}\n\n{said}\n\n{details('The data of this chart', below)}"
+
+    def _drawing(self, alt: str) -> str:
+        """Draw the architecture of the page's model into a file beside the page; give the image."""
+        from pipeline.drawing import picture
+
+        (repo,) = self.source.front.exemplars
+        drawn = picture.draw(self.snapshot.derived(repo), repo)
+        if drawn is None:
+            raise Invalid(f"the structure of {repo} cannot be drawn")
+        path = f"{CHARTS}/{Path(self.source.slug).name}--architecture.svg"
+        self.charts[path] = drawn
+        return f"![{alt}]({self.links.root}{path})"
 
     def framed(self, body: str) -> str:
         """The page with its first line, its head, its queries and its foot."""
@@ -92,6 +115,7 @@ class Filling:
             source=self.source.source,
             front=self.source.front,
             body=bind.Markup(body.strip()),
+            references=[reference(self.book.references, key) for key in self.source.front.references],
             queries=self.queries,
             about=self.about,
             around=_around(self.source, self.book, self.links),
@@ -100,6 +124,13 @@ class Filling:
             sheets=[_sheet(r, self.links) for r in self.source.front.exemplars],
             root=self.links.root,
         )
+
+
+def reference(known: Mapping[str, page.Reference], key: str) -> str:
+    """A work as a link. Raises `Invalid` where `references.toml` does not have it."""
+    if key not in known:
+        raise Invalid(f"{page.REFERENCES} has no work {key}")
+    return f"[{known[key].label}]({known[key].url})"
 
 
 def prose_cell(value: bind.Cell | None, form: str, links: Links) -> str:

@@ -1,9 +1,9 @@
-"""Where the names of points stand in a chart: beside their point, inside the plot, and not on another name."""
+"""Where the names of points stand in a chart: beside their point, inside the plot, over no point and no other name."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pipeline.text import shorten, terminal
@@ -12,8 +12,14 @@ Rows = Sequence[Mapping[str, Any]]
 
 LETTER, HALF = 7.2, 8.0
 """Width of a letter and half the height of a line, in pixels: more than the fonts of charts need."""
-BESIDE, ABOVE, BELOW = 7, -11, 14
-"""Pixels from a point to its name."""
+BESIDE = 7
+"""Pixels from a point to its name, to the side."""
+HEIGHTS = (-11, 14, 2, -26, 29, -42, 45, -58, 61, -74, 77, -90, 93)
+"""Pixels from a point down to its name, the nearest first."""
+FAR = 20
+"""A name further from its point than this has a line to it."""
+POINT = 5.0
+"""Half the room of a point."""
 LONGEST = 24
 
 
@@ -25,7 +31,7 @@ class Plot(NamedTuple):
 
 
 class Box(NamedTuple):
-    """The room of a name, in pixels from the upper left corner of the plot."""
+    """The room of a name or a point, in pixels from the upper left corner of the plot."""
 
     left: float
     top: float
@@ -41,18 +47,30 @@ class Box(NamedTuple):
 def labelled(rows: Rows, axes: tuple[str, str], label: str, plot: Plot) -> list[dict[str, Any]]:
     """The rows, their label made harmless, and its `place`: its alignment and its pixels below the point, or nothing.
 
-    Of the four places around a point the first is taken whose room is free, from the uppermost point down.
+    Of the places around a point the first is taken whose room is free of other points and names, from the uppermost
+    point down. A point without a free place stays without a name: it is in the chart's table.
     """
-    x, y = axes
-    taken: list[Box] = []
+    taken = list(points(rows, axes, plot))
     places: dict[int, str] = {}
-    for row in sorted((r for r in rows if r[label] is not None), key=lambda r: -r[y]):
-        boxes = _boxes(_across(rows, x, row, plot), _down(rows, y, row, plot), _shown(row[label]), plot)
+    for row in sorted((r for r in rows if r[label] is not None), key=lambda r: -r[axes[1]]):
+        boxes = _boxes(*centre(rows, axes, row, plot), _shown(row[label]), plot)
         free = [name for name, box in boxes.items() if not any(box.meets(other) for other in taken)]
-        place = next(iter(free or boxes))
-        places[id(row)] = place
-        taken.append(boxes[place])
+        if free:
+            places[id(row)] = free[0]
+            taken.append(boxes[free[0]])
     return [{**r, label: _shown(r[label]), "place": places.get(id(r), "")} for r in rows]
+
+
+def points(rows: Rows, axes: tuple[str, str], plot: Plot) -> Iterator[Box]:
+    """The room of every point."""
+    for row in rows:
+        x, y = centre(rows, axes, row, plot)
+        yield Box(x - POINT, y - POINT, x + POINT, y + POINT)
+
+
+def centre(rows: Rows, axes: tuple[str, str], row: Mapping[str, Any], plot: Plot) -> tuple[float, float]:
+    """Where a point stands, in pixels from the upper left corner of the plot."""
+    return _across(rows, axes[0], row, plot), _down(rows, axes[1], row, plot)
 
 
 def _shown(name: object) -> str:
@@ -72,14 +90,13 @@ def _down(rows: Rows, y: str, row: Mapping[str, Any], plot: Plot) -> float:
 
 
 def _boxes(across: float, down: float, name: str, plot: Plot) -> dict[str, Box]:
-    """The room at each place, the side with more room first; those outside the plot only for want of others."""
+    """The room at each place inside the plot, the side with more room first."""
     width = LETTER * len(name)
     lefts = {"left": across + BESIDE, "right": across - BESIDE - width}
     order = ("left", "right") if across < plot.width / 2 else ("right", "left")
     found = {
         f"{align}{dy}": Box(lefts[align], down + dy - HALF, lefts[align] + width, down + dy + HALF)
+        for dy in HEIGHTS
         for align in order
-        for dy in (ABOVE, BELOW)
     }
-    inside = {place: box for place, box in found.items() if box.left >= 0 and box.right <= plot.width}
-    return inside or found
+    return {place: box for place, box in found.items() if box.left >= 0 and box.right <= plot.width and box.top >= 0}

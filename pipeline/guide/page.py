@@ -28,6 +28,7 @@ from pipeline.errors import Invalid
 from schemas.tables import quoted
 
 CURRICULUM = "curriculum.toml"
+REFERENCES = "references.toml"
 SHEET = "_sheet.md"
 SHARED = "_shared.md"
 MACROS = "_macros.md"
@@ -49,7 +50,12 @@ class WhatIf(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Front(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What stands before a page. `prerequisites` and `next` are module numbers; `use` names queries of `_shared.md`."""
+    """What stands before a page.
+
+    `prerequisites` and `next` are module numbers; `use` names queries of `_shared.md`, `references` works of
+    `references.toml`; `verdict` is the counterfactual that the five costs are held against; `constants` gives a
+    reason for every column of its queries that is a bare numeral, `numerals` one for every number it writes out.
+    """
 
     title: str
     axis: str = ""
@@ -60,6 +66,10 @@ class Front(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     contrasts: tuple[str, ...] = ()
     what_if: tuple[WhatIf, ...] = ()
     glossary: dict[str, str] = {}
+    references: tuple[str, ...] = ()
+    verdict: str = ""
+    constants: dict[str, str] = {}
+    numerals: dict[str, str] = {}
 
 
 class Page(NamedTuple):
@@ -95,6 +105,19 @@ def curriculum(place: Path) -> dict[str, Module]:
     """The modules by number, in order."""
     data = tomllib.loads((place / CURRICULUM).read_text("utf-8"))
     return {number: msgspec.convert(entry, Module) for number, entry in sorted(data.items())}
+
+
+class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A work that pages cite: what a reader sees, and where it can be opened."""
+
+    label: str
+    url: str
+
+
+def references(place: Path) -> dict[str, Reference]:
+    """The works that pages may cite, by key."""
+    data = tomllib.loads((place / REFERENCES).read_text("utf-8"))
+    return {key: msgspec.convert(entry, Reference) for key, entry in data.items()}
 
 
 def sources(place: Path) -> list[Page]:
@@ -135,6 +158,7 @@ def filled(page: Page, query: str, everyone: tuple[str, ...] = ()) -> str:
         "contrasts": literal(page.front.contrasts),
         "models": literal(page.models),
         "everyone": literal(everyone),
+        "verdict": quoted(page.front.verdict),
     }
 
     def value(found: re.Match[str]) -> str:

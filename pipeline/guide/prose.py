@@ -9,8 +9,6 @@ from typing import Any
 from pipeline.text import markdown
 from pipeline.units import GIB, KIB, MIB, binary, trimmed
 
-FIXED = "\u00a0"
-"""A space at which no line breaks."""
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _WORDS = {
     "silu": "SiLU",
@@ -61,6 +59,11 @@ def gib(n: float) -> str:
 def gib1(n: float) -> str:
     """Bytes in GiB with one decimal, for columns."""
     return f"{n / GIB:,.1f} GiB"
+
+
+def gib2(n: float) -> str:
+    """Bytes in GiB with two decimals, for reads below one."""
+    return f"{n / GIB:,.2f} GiB"
 
 
 def params(n: float) -> str:
@@ -117,6 +120,11 @@ def gflops(n: float) -> str:
     return f"{trimmed(n / 1e9, 0 if n >= 1e10 else 1)} GFLOPs"
 
 
+def pflops(n: float) -> str:
+    """FLOPs in PFLOPs; below ten with one decimal."""
+    return f"{trimmed(n / 1e15, 0 if n >= 1e16 else 1)} PFLOPs"
+
+
 def context(n: float) -> str:
     """A number of tokens: in K where it is a whole number of 1,024s."""
     return f"{n // KIB:,.0f}K" if n >= KIB and n % KIB == 0 else count(n)
@@ -128,8 +136,8 @@ def text(value: object) -> str:
 
 
 def fixed(value: object) -> str:
-    """Text of anybody, harmless, on one line."""
-    return markdown(str(value)).replace(" ", FIXED)
+    """Text of anybody, harmless, in a column of its own."""
+    return markdown(str(value))
 
 
 def name(repo_id: str) -> str:
@@ -181,8 +189,8 @@ def listed(items: Sequence[str]) -> str:
 FILTERS: dict[str, Callable[..., str]] = {
     f.__name__: f
     for f in (
-        count, digits, number, kib, mib, gib, gib1, binary, params, billions, millions, reported, pct, ratio, power,
-        power3, gflops, context, text, fixed, name, code, word, yes, day, plural, are,
+        count, digits, number, kib, mib, gib, gib1, gib2, binary, params, billions, millions, reported, pct, ratio,
+        power, power3, gflops, pflops, context, text, fixed, name, code, word, yes, day, plural, are,
     )
 } | {"bytes": byte_count}  # fmt: skip
 """The filters of a template, by name."""

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from jinja2 import FileSystemLoader, StrictUndefined
 from jinja2.sandbox import SandboxedEnvironment
 
-from pipeline.durable import write_atomically
+from pipeline.durable import telling, write_atomically
 from pipeline.errors import AtlasError
-from pipeline.guide import bind, page, palette, prose, queries
+from pipeline.guide import bind, numerals, page, palette, prose, queries
 from pipeline.guide.bind import Trace
 from pipeline.guide.blocks import Links
 from pipeline.guide.book import Book
@@ -66,11 +66,13 @@ def build(home: Path, snapshot_path: Path) -> Report:
     report = rendered(snapshot_path, kept=_existing(place))
     changed = tuple(sorted(path for path, text in report.files.items() if _differs(place / path, text)))
     for path in changed:
-        (place / path).parent.mkdir(parents=True, exist_ok=True)
+        with telling(place / path):
+            (place / path).parent.mkdir(parents=True, exist_ok=True)
         write_atomically(place / path, report.files[path], point="guide.file")
     removed = _stale(place, report)
     for path in removed:
-        (place / path).unlink()
+        with telling(place / path):
+            (place / path).unlink()
     return report._replace(changed=(*changed, *removed))
 
 
@@ -131,7 +133,9 @@ class Guide:
         self.sheet = page.read(place / page.SHEET)
         self.sheets = {repo: page.sheet_slug(repo) for repo in snapshot.exemplars}
         self.environment = environment(place)
-        self.book = Book(page.curriculum(place), tuple(pages), self.environment.get_template(page.FRAME))
+        self.book = Book(
+            page.curriculum(place), tuple(pages), self.environment.get_template(page.FRAME), page.references(place)
+        )
 
     def built(self, lost: frozenset[str]) -> Report:
         """Build all but `lost`, which nothing links to."""
@@ -154,6 +158,7 @@ class Guide:
 
     def _one(self, source: Page, known: frozenset[str]) -> Built:
         self.snapshot.require(source)
+        numerals.check(source, self.environment)
         root = "../" if source.slug.startswith(f"{MODELS}/") else ""
         sheets = {repo: slug for repo, slug in self.sheets.items() if f"{MODELS}/{slug}" in known}
         links = Links(self.book.modules, known, sheets, root)

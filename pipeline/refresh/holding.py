@@ -17,6 +17,7 @@ from pipeline.sources.catalogue import Content, Entry, Expected, Fact
 from schemas.vocabulary import Check
 
 Row = dict[str, Any]
+HUB_COUNT = "the Hub's count of the safetensors headers"
 KIND = "published_total"
 
 
@@ -40,7 +41,7 @@ def check(entry: Entry, derived: Derived) -> Row | None:
     """The entry's published total against ours; one that counts packed elements stays unchecked."""
     if entry.expect is None:
         return None
-    row = total_row(entry.repo, derived, entry.expect.params_total, KIND)
+    row = total_row(entry.repo, derived, entry.expect.params_total, KIND, entry.expect.source)
     if row is not None and row["result"] != Check.EXACT:
         row |= _less(derived, entry.expect)
     if row is not None and Content.PACKED in entry.expect.holds:
@@ -107,11 +108,16 @@ def _plainly(repo_id: str, stated: int, total: int) -> Row:
         "derived": total,
         "result": result.value,
         "note": None,
+        "source": HUB_COUNT,
     }
 
 
 def total_row(
-    repo_id: str, derived: Derived, total: Mapping[str, int] | int, kind: str = "safetensors_total"
+    repo_id: str,
+    derived: Derived,
+    total: Mapping[str, int] | int,
+    kind: str = "safetensors_total",
+    source: str = HUB_COUNT,
 ) -> Row | None:
     """The row of `checks` for a total that the Hub states; None where the config was refused."""
     if derived.model is None:
@@ -124,6 +130,7 @@ def total_row(
         "derived": found.derived,
         "result": found.check.value,
         "note": found.note,
+        "source": source,
     }
 
 

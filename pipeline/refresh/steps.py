@@ -148,7 +148,7 @@ def _chained(gathered: Gathered, known: list[tables.Input], crawled: CrawlResult
 def from_catalogue() -> list[tables.Input]:
     """The embedded models, as of the catalogue's date."""
     day = catalogue.dated()
-    return [tables.Input(e.repo, e.raw, CATALOGUE, day) for e in catalogue.load()]
+    return [tables.Input(e.repo, e.raw, CATALOGUE, day, listing=e.days) for e in catalogue.load()]
 
 
 def from_folder(path: Path, day: dt.date) -> list[tables.Input]:
@@ -248,7 +248,7 @@ def held_against_headers(name: str, endpoint: str | None) -> dict[str, Any]:
         return check_row(verify(name, endpoint))
     except Exception as error:  # noqa: BLE001 - what one stranger's header holds ends no refresh
         why = str(error).splitlines()[0] if isinstance(error, AtlasError) else f"unreadable: {type(error).__name__}"
-        nothing = {"repo_id": name, "kind": "headers", "expected": None, "derived": None}
+        nothing = {"repo_id": name, "kind": "headers", "source": "its own headers", "expected": None, "derived": None}
         return nothing | {"result": Check.UNCHECKED.value, "note": why}
 
 

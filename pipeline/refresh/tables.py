@@ -342,7 +342,8 @@ def _listed(listing: Mapping[str, Any]) -> list[Any]:
         return _UNLISTED
     facts = {
         **listing,
-        "created_at": _moment(listing.get("created_at")),
+        "created_at": _creation(listing.get("created_at")),
+        "release_date": _day(listing.get("release_date")),
         "last_modified": _moment(listing.get("last_modified")),
     }
     if isinstance(facts.get("gated"), bool):
@@ -351,6 +352,20 @@ def _listed(listing: Mapping[str, Any]) -> list[Any]:
 
 
 _UNLISTED: list[Any] = [None] * len(LISTING)
+
+
+HUB_FLOOR = dt.date(2022, 3, 2)
+"""The day the Hub gives to every repository that is older: no day of creation."""
+
+
+def _creation(text: str | None) -> dt.datetime | None:
+    """The day a repository was created; null where the Hub does not know it."""
+    moment = _moment(text)
+    return None if moment is None or moment.date() <= HUB_FLOOR else moment
+
+
+def _day(text: str | None) -> dt.date | None:
+    return None if text is None else dt.date.fromisoformat(text)
 
 
 def _moment(text: str | None) -> dt.datetime | None:

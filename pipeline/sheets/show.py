@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,6 +17,8 @@ from atlas.derived import Derived
 from atlas.numbers import measure
 from pipeline.ask import whatif
 from pipeline.ask.found import Adapter, Found
+from pipeline.durable import write_atomically
+from pipeline.errors import NotFound
 from pipeline.sheets.inspect import as_object, supposed_object, what_if
 from pipeline.sheets.lines import DIM, STRONG, WARN, Line, title, wrapped
 from pipeline.sheets.sheet import sheet
@@ -34,6 +37,17 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     width: float = measure.CACHE_WIDTH
     weights: str | None = None
     changes: tuple[str, ...] = ()
+
+
+def draw(found: Found, file: Path) -> None:
+    """Write the drawing of its architecture as SVG; raises `NotFound` where there is no structure to draw."""
+    from pipeline.drawing import picture
+
+    drawn = picture.draw(found.derived, found.name)
+    if drawn is None:
+        why = found.derived.fingerprint.refusal_reason or "its structure does not say how its parts hang together"
+        raise NotFound(f"{terminal(found.name)} cannot be drawn: {terminal(why)}")
+    write_atomically(file, drawn, point="show.svg")
 
 
 def sheet_of(found: Found, view: View) -> Iterator[Line]:

@@ -158,6 +158,7 @@ def check_row(found: Verified) -> Row:
         "derived": held and held.derived,
         "result": found.check.value,
         "note": words or found.note,
+        "source": "its own headers" if found.basis == "headers" else "its weight index",
     }
 
 

@@ -27,6 +27,11 @@ class Fact(StrEnum):
     PARAMS_ACTIVE = "params_active"
     TRAINING_TOKENS = "training_tokens"
     RELEASE_DATE = "release_date"
+    CREATED_AT = "created_at"  # day the repository was created on the Hub
+    GPU_HOURS = "gpu_hours"
+    MTP_ACCEPTANCE = "mtp_acceptance"
+    OPTIMIZER = "optimizer"
+    TRAINING_PRECISION = "training_precision"
     CHECKPOINT_BYTES = "checkpoint_bytes"
 
 
@@ -35,6 +40,11 @@ UNITS = {
     Fact.PARAMS_ACTIVE: "parameters",
     Fact.TRAINING_TOKENS: "tokens",
     Fact.RELEASE_DATE: "date",
+    Fact.CREATED_AT: "date",
+    Fact.GPU_HOURS: "H800 GPU-hours",
+    Fact.MTP_ACCEPTANCE: "percent",
+    Fact.OPTIMIZER: "text",
+    Fact.TRAINING_PRECISION: "text",
     Fact.CHECKPOINT_BYTES: "bytes",
 }
 """The one unit each fact is stated in."""
@@ -55,12 +65,17 @@ class Content(StrEnum):
 
 
 class Reported(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One fact as its source states it. `value` is a whole number, or an ISO date for a release."""
+    """One fact as its source states it. `value` is a whole number, an ISO date of a day, or a word."""
 
     fact: Fact
-    value: int | date
+    value: int | str
     unit: str
     citation: str
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where a day is none."""
+        if self.unit == "date":
+            date.fromisoformat(str(self.value))
 
 
 class Beside(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -107,6 +122,13 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     expect: Expected | None = None
     reported: tuple[Reported, ...] = ()
     twins: tuple[Twin, ...] = ()
+
+    @property
+    def days(self) -> dict[str, str]:
+        """The day of its release, as cited, and the day its repository was created, by column of `models`."""
+        named = (Fact.RELEASE_DATE, Fact.CREATED_AT)
+        found = [(r.fact.value, str(r.value)) for r in self.reported if r.fact in named]
+        return dict(reversed(found))
 
     @property
     def raw(self) -> bytes:

@@ -63,7 +63,7 @@ def test_a_chart_is_a_whole_image_with_a_title_for_screen_readers(kind: str) -> 
     root = ET.fromstring(drawn(kind, title="Shares <of> & weights"))
     assert root.tag == f"{SVG}svg"
     assert root[0].text == "Shares <of> & weights"
-    assert (root.get("role"), root.get("width")) == ("img", "480")
+    assert (root.get("role"), root.get("width")) == ("img", "960")
 
 
 @pytest.mark.parametrize("kind", CASES)

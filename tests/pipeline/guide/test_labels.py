@@ -33,6 +33,20 @@ def test_a_point_without_a_name_has_no_place() -> None:
     assert placed((1e9, 10.0, None), (1e10, 20.0, None)) == ["", ""]
 
 
+def test_no_name_covers_a_point_or_another_name() -> None:
+    """Forty points on a line, every fifth named: by geometry, each name's room is free of all points."""
+    rows = [{"x": 1e9 * 1.12**i, "y": 1e3 * 1.09**i, "n": f"model-{i}" if i % 5 == 0 else None} for i in range(40)]
+    said = labels.labelled(rows, ("x", "y"), "n", PLOT)
+    rooms = []
+    for row in (r for r in said if r["place"]):
+        across, down = labels.centre(said, ("x", "y"), row, PLOT)
+        rooms.append(labels._boxes(across, down, row["n"], PLOT)[row["place"]])
+    assert len(rooms) >= 6
+    everything = list(labels.points(said, ("x", "y"), PLOT))
+    assert not any(room.meets(point) for room in rooms for point in everything)
+    assert not any(a.meets(b) for i, a in enumerate(rooms) for b in rooms[i + 1 :])
+
+
 @given(st.tuples(*[st.floats(0, 100)] * 4), st.tuples(*[st.floats(0, 100)] * 4))
 def test_meeting_is_mutual(a: tuple[float, ...], b: tuple[float, ...]) -> None:
     """If one name lies on another, the other lies on the first."""

@@ -67,7 +67,7 @@ def sources(folder: Path, template: str, **front: object) -> Path:
     """A folder of page sources with one page, `p`."""
     folder.mkdir(exist_ok=True)
     shipped = page.folder()
-    for name in (page.CURRICULUM, page.SHEET, page.SHARED, page.MACROS, page.FRAME):
+    for name in (page.CURRICULUM, page.REFERENCES, page.SHEET, page.SHARED, page.MACROS, page.FRAME):
         (folder / name).write_bytes((shipped / name).read_bytes())
     head = "\n".join(f"{key} = {msgspec.json.encode(value).decode()}" for key, value in {"title": "P", **front}.items())
     (folder / "p.md").write_text(f"+++\n{head}\n+++\n{template}")
@@ -121,7 +121,7 @@ def test_every_printed_value_leaves_a_trace(tmp_path: Path) -> None:
     ("template", "said"),
     [
         ("{{ row.m.vocab_size }}", "is no text"),
-        ("{{ row.m.vocab_size * 2 }}", "unsupported operand"),
+        ("{{ row.m.vocab_size * 2 }}", "arithmetic"),
         ("{{ 7 }}", "prints 7"),
         ("{{ 7|count }}", "no value of a query"),
         ("{{ row.m.sliding_window|count }}", "count was given a null"),
@@ -137,6 +137,37 @@ def test_every_printed_value_leaves_a_trace(tmp_path: Path) -> None:
 def test_a_template_cannot_print_what_no_query_gave(template: str, said: str, tmp_path: Path) -> None:
     """Bare numbers, arithmetic, nulls, unknown names and empty tables fail the page, with a sentence."""
     assert said in reason(made(tmp_path, QUERY + template))
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "It has 96 layers.",
+        "It has ninety-six layers.",
+        "It has `96` layers.",
+        "```text\n96 layers\n```",
+        "<summary>Why 96?</summary>",
+        "{{ '42' }}",
+        "{{ fold('96 layers', 'x') }}",
+        "{{ row.m.vocab_size * 2 }}",
+        "```sql typed\nSELECT 96\n```\nx",
+        "```sql typed\nSELECT 96 AS layers\n```\n{{ row.typed.layers|count }}",
+    ],
+)
+def test_a_page_cannot_write_a_number_that_no_query_made(template: str, tmp_path: Path) -> None:
+    """In prose, words, code, fences, summaries, texts, arithmetic and columns that are a numeral."""
+    assert "numbers that no query made" in reason(made(tmp_path, QUERY + template))
+
+
+def test_a_number_with_a_reason_may_stand(tmp_path: Path) -> None:
+    """A front matter gives a reason for what it writes out, and for a column that is a numeral."""
+    template = "```sql typed\nSELECT 96 AS layers FROM fingerprints\n```\n96 or {{ row.typed.layers|count }}, tier 2"
+    folder = sources(tmp_path / "pages", "x")
+    front = 'title = "P"\n[numerals]\n"96" = "a reason"\n[constants]\nlayers = "another"\n'
+    (folder / "p.md").write_text(f"+++\n{front}+++\n{template}")
+    report = render.rendered(published("org/plain"), sources=folder)
+    assert report.failed == ()
+    assert "96 or 96, tier 2" in report.files["p.md"]
 
 
 def test_a_query_that_fails_names_itself(tmp_path: Path) -> None:
@@ -305,7 +336,7 @@ def test_lists_read_as_english(items: list[str], said: str) -> None:
         ("yes", True, "yes"),
         ("code", "a`b|c", "`a'b\\|c`"),
         ("word", "rmsnorm", "RMSNorm"),
-        ("fixed", "4096 × 1024", "4096\u00a0×\u00a01024"),
+        ("fixed", "4096 × 1024", "4096 × 1024"),
         ("day", "2024-07-23", "2024-07-23"),
     ],
 )
