@@ -4,17 +4,6 @@ Values come in finished; nothing here is computed twice.
 """
 
 __all__ = [
-    "changes",
-    "compare",
-    "doctor",
-    "inspect",
-    "lines",
-    "progress",
-    "schema",
-    "screen",
-    "sheet",
-    "show",
-    "verdicts",
-    "verified",
-    "widths",
-]
+    "changes", "compare", "compared", "doctor", "facts", "inspect", "lines", "progress", "schema", "screen",
+    "sheet", "show", "verdicts", "verified", "widths",
+]  # fmt: skip
