@@ -24,7 +24,7 @@ def test_a_cross_cache_holds_nothing_of_the_sequence() -> None:
 
 
 def test_beam_takes_its_networks_from_a_list() -> None:
-    """transformers 5.24, BeamConfig: mlp_layer_types names each layer's network, whatever the first three are."""
+    """BeamConfig of transformers 5.24: mlp_layer_types names each layer's network, whatever the first three are."""
     found = derive({"model_type": "beam", "mlp_layer_types": ["dense"] * 5 + ["sparse"] * 47}).fingerprint
     assert (found.n_dense_ffn_layers, found.n_moe_layers) == (5, 47)
 
