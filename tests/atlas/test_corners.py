@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from atlas.interpret import derive
 from atlas.numbers.caches import caches
 from atlas.numbers.structure import Model
@@ -72,3 +74,11 @@ def test_a_window_of_motif_is_one_longer_than_stated() -> None:
     assert (found.sliding_window, found.layer_mix) == (129, {"sliding_attention": 4})
     found = derive({**MOTIF, "use_sliding_window": False}).fingerprint
     assert (found.sliding_window, found.layer_mix) == (None, {"full_attention": 4})
+
+
+def test_experts_of_values_are_not_the_layers_experts() -> None:
+    """Eight tokens touch 16 (1 - (1 - 2/16)^8) = 10.502 of 16 networks, whatever 64 value experts attention has beside."""
+    experts = {"num_experts": 16, "num_experts_per_tok": 2, "mova_num_experts": 64, "mova_num_experts_per_tok": 4}
+    found = derive({"model_type": "k2_horizon", **experts}).fingerprint
+    assert found.n_routed_experts == 16
+    assert found.experts_touched_b8 == pytest.approx(16 * (1 - 0.875**8))
