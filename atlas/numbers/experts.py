@@ -45,6 +45,13 @@ def _touched(t: Tensor, tokens: int) -> float:
     return touched(choices, t.touched, tokens) * t.stored / choices
 
 
+def _experts(model: Model) -> list[Tensor]:
+    """Matrices of routed feed-forward networks; attention may have experts of its own."""
+    feeding = [p for each in model.counted() for p in each.parts if isinstance(p.info, Feeding)]
+    every = [t for p in feeding for t in p.tensors if t.component is Component.EXPERTS_ROUTED]
+    return [t for t in every if t.role is Role.MATMUL and t.stored > 1]
+
+
 def _multiplied(model: Model) -> Iterator[tuple[Tensor, int]]:
     for each, n in model.counted().items():
         for p in each.parts:
@@ -64,17 +71,9 @@ def sent_per_token(model: Model, width: float = CACHE_WIDTH) -> tuple[float, flo
     return (into * width, out * width) if into else None
 
 
-def _networks(model: Model) -> Iterator[Tensor]:
-    """Routed tensors of feed-forward networks: attention may route values or queries among others of its own."""
-    for each in model.counted():
-        for p in each.parts:
-            if isinstance(p.info, Feeding):
-                yield from (t for t in p.tensors if t.component is Component.EXPERTS_ROUTED and t.stored > 1)
-
-
 def expert_columns(model: Model) -> dict[str, object]:
     """The columns of experts in a batch and on a network; null where a model has no routed experts."""
-    routed = list(_networks(model))
+    routed = _experts(model)
     sent = sent_per_token(model)
     found: dict[str, object] = {f"experts_touched_b{b}": _touched(routed[0], b) if routed else None for b in BATCHES}
     found |= {f"decode_weight_bytes_b{b}": ceil(CACHE_WIDTH * matmul_weights_read(model, b)) for b in BATCHES}

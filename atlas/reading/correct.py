@@ -51,5 +51,7 @@ def noted(evidence: tuple[Evidence, ...], said: Mapping[str, str], prefix: str) 
 
 
 def _noted(e: Evidence, by_source: Mapping[str, str]) -> Evidence:
-    text = by_source.get(e.source) if e.origin in STATED else None
+    """An entry of a corrected key, or of the mapping that such a key stands in."""
+    told = (text for key, text in by_source.items() if key == e.source or key.startswith(f"{e.source}."))
+    text = next(told, None) if e.origin in STATED else None
     return e if text is None else Evidence(e.field, e.value, Origin.CORRECTION.value, text)

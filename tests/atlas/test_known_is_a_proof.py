@@ -160,6 +160,14 @@ class TestDerivedFiles:
         found = row(QWEN3 | {"architectures": ["DFlashDraftModel"], "dflash_config": {"target_layer_ids": [1, 2, 3]}})
         assert (found.kind, found.params_total) == ("draft", 2 * (LAYER + 2 * 16) + 3 * 64 * 64 + 2 * 64)
 
+    @pytest.mark.parametrize("with_rank", [False, True])
+    def test_a_dspark_draft_reads_its_confidence_with_or_without_the_chain(self, with_rank: bool) -> None:  # noqa: FBT001
+        """Two tables of 100 tokens by rank 8, and a confidence over 64 numbers, 72 with the chain's, and a bias."""
+        own = {"target_layer_ids": [1], "markov_rank": 8, "enable_confidence_head": True}
+        config = QWEN3 | {"architectures": ["DSparkDraftModel"], "num_hidden_layers": 1}
+        found = row(config | {"dflash_config": own | {"confidence_head_with_markov": with_rank}})
+        assert found.params_total == LAYER + 2 * 16 + 64 * 64 + 2 * 64 + 2 * 100 * 8 + 64 + 8 * with_rank + 1
+
     def test_a_domino_draft_has_a_gru(self) -> None:
         """A GRU of 8 over 64 wide embeddings, and two matrices of 16 to 100 tokens, beside one DFlash layer."""
         own = {"target_layer_ids": [1], "projector_type": "domino", "emb_dim": 16, "gru_hidden_dim": 8}
