@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from atlas.derived import Derived
     from atlas.interpret import derive
     from atlas.numbers.fingerprint import Evidence, Fingerprint, LayerRow
+    from pipeline import errors
     from pipeline.serve.api import fit
+    from pipeline.session.snapshot import open_snapshot as open  # noqa: A004 - atlas.open is what it is called
     from pipeline.sources.library import inspect
 
-__all__ = ["Derived", "Evidence", "Fingerprint", "LayerRow", "derive", "fit", "inspect"]
+__all__ = ["Derived", "Evidence", "Fingerprint", "LayerRow", "derive", "errors", "fit", "inspect", "open"]
 
 _HOMES = {
     "inspect": "pipeline.sources.library",
@@ -29,7 +31,11 @@ _HOMES = {
     "Fingerprint": "atlas.numbers.fingerprint",
     "LayerRow": "atlas.numbers.fingerprint",
     "fit": "pipeline.serve.api",
+    "open": "pipeline.session.snapshot",
+    "errors": "pipeline",
 }
+_CALLED = {"open": "open_snapshot"}
+"""Names that are others in their modules, where they would hide a builtin."""
 
 
 def _own(package: str) -> None:
@@ -51,4 +57,6 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'atlas' has no attribute {name!r}")
     _own(_HOMES[name].partition(".")[0])
-    return getattr(import_module(_HOMES[name]), name)
+    if name == "errors":
+        return import_module("pipeline.errors")
+    return getattr(import_module(_HOMES[name]), _CALLED.get(name, name))

@@ -9,6 +9,7 @@ from atlas.families.rules import Spec
 from atlas.layouts import words
 from atlas.layouts.loops import passes
 from atlas.layouts.words import Word, kind_of
+from atlas.numbers.flow import Half, flow
 from atlas.numbers.structure import Layer, Part, Run, layer, runs_of
 from atlas.parts.norms import norm
 from atlas.parts.reused import again
@@ -17,17 +18,16 @@ from atlas.readers.norms import NORMS, Names
 from atlas.readers.view import seen_by
 from atlas.reading.config import Config
 
-Parts = tuple[Part, ...]
 Pairs = tuple[tuple[Word, Word], ...]
 Layers = Mapping[tuple[Word, Word], Layer]
 
 
 class Stack(NamedTuple):
-    """The runs of a stack, and what its layers are made of: parts by word, and the norms before them."""
+    """The runs of a stack, and what its layers are made of: halves by word, and the norms before their parts."""
 
     runs: tuple[Run, ...]
-    mixing: Mapping[Word, Parts]
-    feeding: Mapping[Word, Parts]
+    mixing: Mapping[Word, Half]
+    feeding: Mapping[Word, Half]
     norms: Names
 
 
@@ -37,7 +37,7 @@ def assembled(c: Config) -> Stack:
     norms = NORMS[c.rules.norms](c)
     mixing = {w: _mixing(c, w, norms) for w in dict.fromkeys(w for w, _ in pairs)}
     feeding = {w: _feeding(c, w, norms) for w in dict.fromkeys(w for _, w in pairs)}
-    layers = {(m, f): layer(mixing[m] + feeding[f]) for m, f in dict.fromkeys(pairs)}
+    layers = {(m, f): _joined(mixing[m], feeding[f]) for m, f in dict.fromkeys(pairs)}
     return Stack(_runs(pairs, layers) + _later_passes(c, pairs, layers), mixing, feeding, norms)
 
 
@@ -53,7 +53,7 @@ def _later_passes(c: Config, pairs: Pairs, layers: Layers) -> tuple[Run, ...]:
     n = passes(c, len(pairs)) if "passes" in c.rules.keys else 1
     if n == 1:
         return ()
-    anew = {w: layer(tuple(again(p) for p in layers[w].parts)) for w in dict.fromkeys(pairs)}
+    anew = {w: layer(tuple(again(p) for p in layers[w].parts), layers[w].flow) for w in dict.fromkeys(pairs)}
     return _runs(pairs * (n - 1), anew)
 
 
@@ -62,27 +62,40 @@ def one_layer(c: Config, stack: Stack, mixer: Word, ffn: Word) -> Layer:
     mixing, feeding = stack.mixing.get(mixer), stack.feeding.get(ffn)
     mixing = _mixing(c, mixer, stack.norms) if mixing is None else mixing
     feeding = _feeding(c, ffn, stack.norms) if feeding is None else feeding
-    return layer(mixing + feeding)
+    return _joined(mixing, feeding)
 
 
-def _mixing(c: Config, word: Word, norms: Names) -> Parts:
+def _joined(mixing: Half, feeding: Half) -> Layer:
+    return layer(mixing.parts + feeding.parts, flow(mixing, feeding))
+
+
+def _mixing(c: Config, word: Word, norms: Names) -> Half:
     return _sublayer(c, word, c.rules.mixers.get(kind_of(word)), MIXERS, norms[0])
 
 
-def _feeding(c: Config, word: Word, norms: Names) -> Parts:
+def _feeding(c: Config, word: Word, norms: Names) -> Half:
     return _sublayer(c, word, c.rules.ffns.get(kind_of(word)), FFNS, norms[1])
 
 
 def _sublayer(
     c: Config, word: Word, specs: tuple[Spec, ...] | None, readers: Mapping[str, Reader], norms: tuple[str, ...]
-) -> Parts:
+) -> Half:
     """The parts a word means, behind their norms; nothing where the layer has no such sublayer."""
     if not specs:
-        return ()
-    names = norms if specs[0].norms is None else specs[0].norms
-    return (*_norms(c, names), *[readers[s.part](seen_by(c, s, word)) for s in specs])
+        return Half()
+    before = _norms(c, norms if specs[0].norms is None else specs[0].norms)
+    parts = (*before, *[readers[s.part](seen_by(c, s, word)) for s in specs])
+    return Half(parts, ("next",) * len(before) + tuple(s.joins for s in specs), specs[0].place or placement(c))
 
 
-def _norms(c: Config, names: tuple[str, ...]) -> Parts:
+def placement(c: Config) -> str:
+    """Where the block norms stand, by the family's rule or beside a parallel residual."""
+    stated = c.word("norm_placement")
+    if not c.opt("parallel_residual"):
+        return stated
+    return c.derived("norm_placement", "parallel", "attention and feed-forward stand side by side")
+
+
+def _norms(c: Config, names: tuple[str, ...]) -> tuple[Part, ...]:
     width, cls, bias = c.count("hidden_size"), c.word("norm_class"), c.flag("norm_bias")
     return tuple(norm(n, width, cls, bias) for n in names)

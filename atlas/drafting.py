@@ -66,11 +66,11 @@ def draft(data: Raw, listing: Listing | None = None) -> Draft:
     """The proposal for a parsed config and, where there is one, the listing of its checkpoint's tensors."""
     inner, where = _inner(data)
     own = {k for k, v in inner.items() if v is not None and k not in IRRELEVANT and not k.endswith(TOKENS)}
-    ranked = sorted(_plain(), key=lambda m: (-_likeness(own, m), m))[:TRIED]
-    near = sorted((_tried(m, own, inner, listing) for m in ranked), key=_order)[:SHOWN]
-    strange = tuple(sorted(own - _spoken(near[0].family)))
     stated, cls = data.get("model_type"), _first(data.get("architectures"))
     kind = stated if isinstance(stated, str) else None
+    ranked = sorted(_plain(), key=lambda m: (not _namesake(kind, m), -_likeness(own, m), m))[:TRIED]
+    near = sorted((_tried(m, own, inner, listing) for m in ranked), key=lambda n: _order(n, kind))[:SHOWN]
+    strange = tuple(sorted(own - _spoken(near[0].family)))
     return Draft(
         kind, cls, tuple(near), strange, _questions(inner, strange, near), _row(kind, cls, near, strange, where)
     )
@@ -101,6 +101,11 @@ def _likeness(own: set[str], model_type: str) -> float:
     return (len(own & spoken) - 0.05 * len(spoken - own)) / max(len(own), 1)
 
 
+def _namesake(kind: str | None, model_type: str) -> bool:
+    """Whether one name continues the other: lfm2 and lfm2_moe."""
+    return kind is not None and (kind.startswith(model_type) or model_type.startswith(kind))
+
+
 def _tried(model_type: str, own: set[str], inner: Raw, listing: Listing | None) -> Near:
     """What a row says of the config when the config's own names are taken away."""
     bare = {k: v for k, v in inner.items() if k not in ("architectures", "auto_map")}
@@ -117,9 +122,10 @@ def _held(d: Derived, model_type: str, listing: Listing) -> tuple[str, int]:
     return found.check.value, len(found.differences)
 
 
-def _order(n: Near) -> tuple[Any, ...]:
-    """A header that fits goes first, then rows that derive, then likeness."""
-    return (n.header != "exact", n.refused is not None, n.differences or 0, len(n.unread), -n.likeness, n.family)
+def _order(n: Near, kind: str | None) -> tuple[Any, ...]:
+    """A header that fits goes first, then rows that derive, namesakes before others, then likeness."""
+    derives = n.refused is not None, not _namesake(kind, n.family), n.differences or 0
+    return (n.header != "exact", *derives, len(n.unread), -n.likeness, n.family)
 
 
 def _questions(inner: Mapping[str, Any], strange: tuple[str, ...], near: list[Near]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from atlas import assume, describe
-from atlas.assemble import assembled, one_layer
+from atlas.assemble import assembled, one_layer, placement
 from atlas.derived import Derived
 from atlas.layouts.stacks import STACKS
 from atlas.numbers.fingerprint import Fingerprint
@@ -60,14 +60,6 @@ def _derive(data: Raw, name: str | None) -> Derived:
     made = model(layer(parts), stacked(c), c.word("norm_class"), placement(c))
     derived = describe.described(c, made, data, name, cls)
     return assume.checked(c, derived, said(data, c.rules)) if c.rules.model_type == assume.ASSUMED else derived
-
-
-def placement(c: Config) -> str:
-    """Where the block norms stand, by the family's rule or beside a parallel residual."""
-    stated = c.word("norm_placement")
-    if not c.opt("parallel_residual"):
-        return stated
-    return c.derived("norm_placement", "parallel", "attention and feed-forward stand side by side")
 
 
 def looking(c: Config, runs: tuple[Run, ...]) -> tuple[Run, ...]:

@@ -28,7 +28,7 @@ INTERRUPTED = 130
 # The order of the help is that of the work: make a snapshot, read it, tend it.
 HELP_ORDER = (
     *("refresh", "show", "inspect", "compare", "fit", "family", "sql", "snapshots", "diff"),
-    *("guide", "verify", "export", "measure", "schedule", "doctor"),
+    *("guide", "site", "verify", "export", "measure", "schedule", "mcp", "doctor"),
 )
 
 
@@ -56,7 +56,7 @@ def names() -> list[str]:
 def application(asked: str) -> Callable[..., Any]:
     """Build the application with the command asked for, or with every command where that names none."""
     app = typer.Typer(
-        add_completion=False,
+        add_completion=True,
         # Rich help costs more start-up time than everything else here together.
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -121,12 +121,18 @@ def _root(
 def _add(app: typer.Typer, name: str, module: ModuleType) -> None:
     """Register a module's `run`, or its `actions` as sub-commands."""
     if not hasattr(module, "actions"):
-        app.command(name)(_guarded(module.run))
+        app.command(name, short_help=_purpose(module.run))(_guarded(module.run))
         return
     group = typer.Typer(rich_markup_mode=None, help=module.__doc__)
     for action in module.actions:
-        group.command(action.__name__.replace("_", "-"))(_guarded(action))
-    app.add_typer(group, name=name)
+        group.command(action.__name__.replace("_", "-"), short_help=_purpose(action))(_guarded(action))
+    app.add_typer(group, name=name, short_help=_purpose(module))
+
+
+def _purpose(thing: Callable[..., object] | ModuleType) -> str:
+    """The first paragraph of a docstring: the help of all commands shows it whole."""
+    first = (inspect.getdoc(thing) or "").partition("\n\n")[0]
+    return " ".join(first.split())
 
 
 def _guarded(function: Callable[..., object]) -> Callable[..., None]:

@@ -20,6 +20,20 @@ Snapshot = Annotated[
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
+Offline = Annotated[
+    bool, typer.Option("--offline", help="Never ask the Hub; huggingface_hub's cache on disk still answers.")
+]
+MODEL = "A name here (loosely too), OWNER/NAME[@REVISION] or its Hub address, a config, a folder, a .gguf or - (stdin)."
+
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="A what-if beside the original; repeatable, dots reach into objects."
+    ),
+]
+At = Annotated[str | None, typer.Option("--at", help="Cache at so many tokens: 8192, 128k, 1m (k is 1,024).")]
+Dtype = Annotated[str, typer.Option("--dtype", help="What a cache element is stored in: bf16, fp8, int4, ...")]
+
 Weights = Annotated[
     str | None,
     typer.Option(

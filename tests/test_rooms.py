@@ -15,12 +15,13 @@ GROUND = {"errors", "text", "units", "durable", "options"}
 FLOORS = [
     {"sources"},
     {"hub", "store"},
-    {"ask", "verify"},
+    {"ask", "verify", "drawing"},
     {"guide"},
     {"refresh"},
     {"sheets"},
     {"export", "serve"},
-    {"scheduled"},
+    {"site"},
+    {"scheduled", "session", "agents"},
     {"commands"},
 ]
 """The rooms of the pipeline from the ground up: a room imports from lower floors only."""

@@ -180,7 +180,8 @@ def _spec(value: str | dict[str, Any]) -> Spec:
         return Spec(value)
     rest = dict(value)
     norms = rest.pop("norms", None)
-    return Spec(rest.pop("part"), rest.pop("fields", {}), rest, None if norms is None else tuple(norms))
+    hangs = {k: rest.pop(k) for k in ("joins", "place") if k in rest}
+    return Spec(rest.pop("part"), rest.pop("fields", {}), rest, None if norms is None else tuple(norms), **hangs)
 
 
 _REVIEWED = row("_irrelevant")

@@ -24,6 +24,8 @@ class Spec(msgspec.Struct, frozen=True, eq=False):
     fields: Mapping[str, str] = {}
     facts: Mapping[str, Any] = {}
     norms: tuple[str, ...] | None = None
+    joins: str = "next"  # how it hangs on the stream after the parts before it: see atlas/numbers/flow.py
+    place: str | None = None  # where its norms stand, if the family's one word does not say it
 
 
 class Wrapped(msgspec.Struct, frozen=True):

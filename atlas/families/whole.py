@@ -43,7 +43,7 @@ EVIDENCE = ("references", "expect", "correct", "class_names", "siblings")
 """What belongs to the row it stands in, and is never inherited."""
 OF_TEXT = ("key", "family", "flat", "unnamed", "only", "lifts")
 OF_MTP = ("layers", "style", "copies", "own_head", "most", "streams", "context")
-OF_SPEC = ("part", "fields", "norms")
+OF_SPEC = ("part", "fields", "norms", "joins", "place")
 
 
 class Miswritten(ValueError):

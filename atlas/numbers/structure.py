@@ -70,6 +70,41 @@ class Mixing(NamedTuple):
     has_sinks: bool = False
     shared_from: int | None = None
     mask: Mask = Mask.CAUSAL
+    latent: int | None = None  # width of the latent that keys and values are made from
+
+
+SHOWN_BY_WEIGHTS = ("latent",)
+"""Facts of a mixer that its weights and states show already: they are no further part of its digest."""
+
+
+class Standing(NamedTuple):
+    """Where a norm of the ends stands: after the "embedding", or "final" behind the last layer.
+
+    `stack` where the model has two, else nothing.
+    """
+
+    place: str
+    stack: str = ""
+
+
+class Branch(NamedTuple):
+    """Parts of a layer that leave the residual stream together and join it in one sum, by their index in the layer.
+
+    Norms stand `ahead` on the stream, where the branch leaves it normed; `before` the parts; `after` them but before
+    the sum; or `behind` the sum on the stream. With `own` the n-th part has the n-th norm to itself, or a part
+    alone has one on each of its inputs. `loose` are norms
+    of which it is not known where they stand. `spans` says how many of the branches that follow are passed before the
+    sum: an expert network beside a layer's second half (LongCat-Flash).
+    """
+
+    parts: tuple[int, ...]
+    ahead: tuple[int, ...] = ()
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+    behind: tuple[int, ...] = ()
+    loose: tuple[int, ...] = ()
+    own: bool = False
+    spans: int = 0
 
 
 class Feeding(NamedTuple):
@@ -92,7 +127,7 @@ class Part(msgspec.Struct, frozen=True, eq=False, gc=False):
     tensors: tuple[Tensor, ...]
     states: tuple[State, ...]
     reads: tuple[Read, ...]
-    info: Mixing | Feeding | None
+    info: Mixing | Feeding | Standing | None
     digest: bytes
     drafted: tuple[State, ...] = ()
     """What a drafting layer keeps of its own, where one runs: in no total and no digest."""
@@ -103,28 +138,41 @@ def part(
     tensors: tuple[Tensor, ...] | list[Tensor],
     states: tuple[State, ...] = (),
     reads: tuple[Read, ...] = (),
-    info: Mixing | Feeding | None = None,
+    info: Mixing | Feeding | Standing | None = None,
     drafted: tuple[State, ...] = (),
 ) -> Part:
     """Make a part. Its digest covers shapes, roles, copies, states, reads and facts, and leaves names out."""
     weights = sorted((str(t.component), str(t.role), t.shape, t.stored, t.touched, t.choices or 0) for t in tensors)
-    facts = None if info is None else tuple(None if f is None else str(f) for f in info)
+    facts = _digested(info)
     canonical = repr((kind, weights, [tuple(s)[:8] for s in states], [tuple(r) for r in reads], facts))
     digest = blake2b(canonical.encode(), digest_size=16).digest()
     return Part(kind, tuple(tensors), states, reads, info, digest, drafted)
 
 
+def _digested(info: Mixing | Feeding | Standing | None) -> tuple[str | None, ...] | None:
+    """The facts of a part that belong to its digest."""
+    if info is None or isinstance(info, Standing):
+        return None
+    names = info._fields if isinstance(info, Feeding) else [n for n in info._fields if n not in SHOWN_BY_WEIGHTS]
+    return tuple(None if (f := getattr(info, n)) is None else str(f) for n in names)
+
+
 class Layer(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """The parts of one layer, in order. Build with `layer`; equal layers are the same object."""
+    """The parts of one layer, in order. Build with `layer`; equal layers are the same object.
+
+    `flow` says how the parts hang on the residual stream, the first branch first; it is empty where that is not known.
+    The model's placement of norms stands for it in the digest of a design.
+    """
 
     parts: tuple[Part, ...]
     digest: bytes
+    flow: tuple[Branch, ...] = ()
 
 
 @lru_cache(maxsize=16384)
-def layer(parts: tuple[Part, ...]) -> Layer:
+def layer(parts: tuple[Part, ...], flow: tuple[Branch, ...] = ()) -> Layer:
     """Make a layer of these parts; cached, so that equal layers are folded once."""
-    return Layer(parts, blake2b(b"".join(p.digest for p in parts), digest_size=16).digest())
+    return Layer(parts, blake2b(b"".join(p.digest for p in parts), digest_size=16).digest(), flow)
 
 
 class Run(NamedTuple):

@@ -23,7 +23,10 @@ def both_ways(p: Part) -> Part:
 @lru_cache(maxsize=4096)
 def looking_both_ways(each: Layer) -> Layer:
     """The layer with its attention looking both ways; what is no attention stays as it is."""
-    return layer(tuple(both_ways(p) if isinstance(p.info, Mixing) and p.info.attention_kind else p for p in each.parts))
+    return layer(
+        tuple(both_ways(p) if isinstance(p.info, Mixing) and p.info.attention_kind else p for p in each.parts),
+        each.flow,
+    )
 
 
 @lru_cache(maxsize=1024)

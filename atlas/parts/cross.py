@@ -64,6 +64,6 @@ def merged(p: Part) -> Part:
 
     T5Gemma 2: keys and values of both are joined before one product.
     """
-    source = tuple(State("cross", s.elements) for s in p.states)
+    source = tuple(State("cross", s.elements, keys=s.keys) for s in p.states)
     looked = tuple(Read(r.flops, r.elements, over="source") for r in p.reads)
     return part("attention.merged", p.tensors, p.states + source, p.reads + looked, p.info)

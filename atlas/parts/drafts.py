@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.numbers.structure import Part, Tensor, part
+from atlas.numbers.structure import Part, Standing, Tensor, part
 from atlas.parts.norms import norm
 from schemas.vocabulary import Component, Role
 
@@ -21,7 +21,8 @@ X, E, U, B = Component.OTHER, Component.EMBEDDING, Component.UNEMBEDDING, Compon
 def joined(d: int, inside: int, norm_class: str) -> tuple[Part, ...]:
     """The matrix over the tapped states of the target, and the norms behind it and behind the last layer."""
     fc = part("draft.fc", [Tensor("fc.weight", (d, inside), X)])
-    return fc, norm("hidden_norm", d, norm_class, False), norm("norm", d, norm_class, False)
+    last = norm("norm", d, norm_class, False, Standing("final"))
+    return fc, norm("hidden_norm", d, norm_class, False), last
 
 
 @lru_cache(maxsize=1024)
@@ -66,7 +67,7 @@ def eagle(s: Eagle) -> tuple[Part, ...]:
     return (
         part("embedding", [Tensor("embed_tokens.weight", (s.vocab, s.d), E, Role.LOOKUP)]),
         part("draft.fc", [Tensor("fc.weight", (s.d, s.inside), X)]),
-        norm("norm", s.d, s.norm_class, False),
+        norm("norm", s.d, s.norm_class, False, Standing("final")),
         part("head", [Tensor("lm_head.weight", (s.drafted, s.d), U)]),
         part("buffers", maps),
         *mask,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.numbers.structure import Part, Tensor, part
+from atlas.numbers.structure import Part, Standing, Tensor, part
 from atlas.parts.norms import norm
 from schemas.vocabulary import Component, Role
 
@@ -40,8 +40,8 @@ def ends(s: Ends) -> tuple[Part, ...]:
         s.positions > 0
     )
     made = [part("embedding", embed)]
-    made += [norm("model.embed_norm", s.d, s.norm_class, s.norm_bias)] * s.embedding_norm
-    made += [norm("model.norm", s.d, s.norm_class, s.norm_bias)] * s.final_norm
+    made += [norm("model.embed_norm", s.d, s.norm_class, s.norm_bias, Standing("embedding"))] * s.embedding_norm
+    made += [norm("model.norm", s.d, s.norm_class, s.norm_bias, Standing("final"))] * s.final_norm
     return (*made, *_projections(s, e), *_head(s, e))
 
 

@@ -48,6 +48,7 @@ def mla(s: Mla) -> Part:
         s.rope if s.position == "rope" else None,
         "latent",
         s.bias,
+        latent=s.kv_rank,
     )
     return part("attention.mla", weights(s), (State("kv", held, keys=held),), (read,), info)
 

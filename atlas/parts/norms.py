@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from atlas.numbers.structure import Part, Tensor, part
+from atlas.numbers.structure import Part, Standing, Tensor, part
 from schemas.vocabulary import Component, NormClass, Role
 
 X = Component.OTHER
 
 
 @lru_cache(maxsize=4096)
-def norm(name: str, width: int, cls: str, bias: bool) -> Part:
-    """A norm over `width`: one vector (RMSNorm), two (LayerNorm with bias), or no weights."""
+def norm(name: str, width: int, cls: str, bias: bool, stands: Standing | None = None) -> Part:
+    """A norm over `width`: one vector (RMSNorm), two (LayerNorm with bias), or no weights; `stands` if of the ends."""
     if not NormClass(cls).has_weights:
-        return part("norm", [])
+        return part("norm", [], info=stands)
     made = [Tensor(f"{name}.weight", (width,), Component.NORM, Role.VECTOR)]
     made += [Tensor(f"{name}.bias", (width,), Component.NORM, Role.VECTOR)] * bias
-    return part("norm", made)
+    return part("norm", made, info=stands)
 
 
 def vector(name: str, width: int, component: Component) -> Tensor:

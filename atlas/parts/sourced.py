@@ -25,7 +25,7 @@ def streams(runs: tuple[Run, ...], n: int) -> tuple[Run, ...]:
 
 @lru_cache(maxsize=256)
 def _streams(each: Layer, n: int) -> Layer:
-    return layer(tuple(_repeated(p, n) for p in each.parts))
+    return layer(tuple(_repeated(p, n) for p in each.parts), each.flow)
 
 
 def _repeated(p: Part, n: int) -> Part:
@@ -36,7 +36,7 @@ def _repeated(p: Part, n: int) -> Part:
 
 @lru_cache(maxsize=4096)
 def _encoder(each: Layer) -> Layer:
-    return layer(tuple(_of_source(p) for p in each.parts))
+    return layer(tuple(_of_source(p) for p in each.parts), each.flow)
 
 
 @lru_cache(maxsize=4096)
@@ -52,7 +52,7 @@ def _alone(each: Layer) -> Layer:
     if Mixer.CROSS_ATTENTION not in mixers:
         return each
     whole = set(mixers) == {Mixer.CROSS_ATTENTION}
-    return layer(tuple(_instead(p, Role.BESIDE) if whole or _looks_over(p) else p for p in each.parts))
+    return layer(tuple(_instead(p, Role.BESIDE) if whole or _looks_over(p) else p for p in each.parts), each.flow)
 
 
 def _looks_over(p: Part) -> bool:

@@ -61,6 +61,7 @@ def dsa(s: Dsa) -> Part:
         a.rope,
         "latent",
         a.bias,
+        latent=a.kv_rank,
     )
     made = weights(a) + (_indexer(s) if s.own else [])
     return part("attention.dsa", made, tuple(states), tuple(reads), info)

@@ -57,7 +57,7 @@ def qk_norm(v: View) -> str:
     """The family's norm of queries and keys, where no switch turns it off; a switch that is null is off."""
     on = v.opt("qk_norm_switch")
     off = on is False or (on is None and "qk_norm_switch" in v.rules.defaults)
-    return "none" if off else v.text("qk_norm")
+    return "none" if off else v.word("qk_norm")
 
 
 def read_gqa(v: View) -> Part:
@@ -69,7 +69,7 @@ def read_gqa(v: View) -> Part:
 def _gqa(v: View, heads: int, kv: int) -> Part:
     d = v.count("hidden_size")
     hd = head_dim(v, d, heads)
-    mixer, position = v.text("mixer"), v.text("position")
+    mixer, position = v.word("mixer"), v.word("position")
     shared = v.opt("kv_shared_from")
     return gqa(
         Gqa(
@@ -83,7 +83,7 @@ def _gqa(v: View, heads: int, kv: int) -> Part:
             qk_norm(v),
             v.flag("qk_norm_bias"),
             v.flag("sinks"),
-            v.text("attention_gate"),
+            v.word("attention_gate"),
             mixer,
             None if mixer == "full_attention" else v.count("window"),
             position,
@@ -97,7 +97,7 @@ def _gqa(v: View, heads: int, kv: int) -> Part:
 
 def read_layered(v: View) -> Part:
     """Attention of the layer's own geometry; full layers may take values from keys, and then store no V projection."""
-    own, mixer = said(v, Cached), v.text("mixer")
+    own, mixer = said(v, Cached), v.word("mixer")
     width = v.count("head_dim") if own.head_dim is None else own.head_dim
     kv = v.count("num_key_value_heads") if own.kv_heads is None else own.kv_heads
     window = None if mixer == "full_attention" else v.count("window")
@@ -146,7 +146,7 @@ def read_gated(v: View) -> Part:
 
     Heads by layer, rotary share by kind of layer.
     """
-    d, mixer = v.count("hidden_size"), v.text("mixer")
+    d, mixer = v.count("hidden_size"), v.word("mixer")
     heads = _query_heads(v, mixer)
     hd = head_dim(v, d, heads)
     base = gqa(
@@ -186,7 +186,7 @@ def read_window(v: View) -> Part:
             v.flag("qkv_bias"),
             v.flag("o_bias"),
             sinks=v.flag("sinks"),
-            mixer=v.text("mixer"),
+            mixer=v.word("mixer"),
             window=v.count("window"),
             position="rope",
             rotary_dim=rotary_dim(v, width),
@@ -197,7 +197,7 @@ def read_window(v: View) -> Part:
 def read_convolved(v: View) -> Part:
     """Convolved attention as the config states it."""
     d, heads, hd = v.count("hidden_size"), v.count("num_attention_heads"), v.count("head_dim")
-    kv, mixer, bias = kv_heads(v, heads), v.text("mixer"), v.flag("qkv_bias")
+    kv, mixer, bias = kv_heads(v, heads), v.word("mixer"), v.flag("qkv_bias")
     if kv * hd % 2:
         raise contradiction(f"{kv} KV heads of {hd} cannot be halved")
     window = None if mixer == "full_attention" else v.count("window")

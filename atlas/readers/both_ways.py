@@ -69,7 +69,7 @@ def read_longformer(v: View) -> Part:
 def read_transient(v: View) -> Part:
     """Attention both ways within a window and over block sums, with a norm and relative positions of their own."""
     usual = read_both_ways(v)
-    if v.text("encoder_attention_type") != "transient-global":
+    if v.word("encoder_attention_type") != "transient-global":
         return usual
     return extended(usual, tuple(global_sums(usual, v.count("hidden_size"))))
 

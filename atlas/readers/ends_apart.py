@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from atlas.numbers.structure import Standing
 from atlas.parts import heads, tables
 from atlas.parts.ends import kept
 from atlas.parts.norms import norm
@@ -28,7 +29,7 @@ def padded_table(c: Config, codes: int = 0) -> Made:
     vocab, d = c.count("vocab_size"), c.count("hidden_size")
     made = [
         kept("embedding", tables.decoder_table(vocab + codes + 1, d)),
-        norm("model.norm", d, c.word("norm_class"), c.flag("norm_bias")),
+        norm("model.norm", d, c.word("norm_class"), c.flag("norm_bias"), Standing("final")),
     ]
     return (*made, *[heads.matrix_head(vocab, d)] * (head == "lm")), cls
 
@@ -72,7 +73,7 @@ def cpmant(c: Config) -> Made:
     made = [
         kept("embedding", *tables.prompt_tables(vocab + prompts, segments, d)),
         kept("positions", tables.position_bias(segments * segments + buckets, c.count("num_attention_heads"))),
-        norm("encoder.output_layernorm", d, c.word("norm_class"), c.flag("norm_bias")),
+        norm("encoder.output_layernorm", d, c.word("norm_class"), c.flag("norm_bias"), Standing("final")),
     ]
     return (*made, *[heads.matrix_head(vocab, d)] * (head == "lm")), cls
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from atlas.numbers.structure import Part, Tensor
+from atlas.numbers.structure import Part, Standing, Tensor
 from atlas.parts import heads, tables
 from atlas.parts.ends import kept
 from atlas.parts.norms import norm
@@ -110,9 +110,11 @@ def bert(c: Config) -> Made:
     if kind not in ("lm", "pretraining"):
         c.derived("tie_word_embeddings", value=False, rule="the class has no language-model head to tie")
     made = [kept("embedding", *_tables(c, e))]
-    made += [norm("embeddings.LayerNorm", e, c.word("norm_class"), True)] * c.flag("embedding_norm")
+    made += [norm("embeddings.LayerNorm", e, c.word("norm_class"), True, Standing("embedding"))] * c.flag(
+        "embedding_norm"
+    )
     made += [heads.projection(d, e)] * (e != d or c.flag("always_projects"))
-    made += [norm("encoder.ln", d, c.word("norm_class"), True)] * c.flag("final_norm")
+    made += [norm("encoder.ln", d, c.word("norm_class"), True, Standing("final"))] * c.flag("final_norm")
     return (*made, *_pooler(c, kind, d), *_head(c, kind, d, e)), cls
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from atlas.layouts.stacks import by_class
-from atlas.numbers.structure import Part, Tensor
+from atlas.numbers.structure import Part, Standing, Tensor
 from atlas.parts import heads, tables
 from atlas.parts.ends import kept
 from atlas.parts.norms import norm
@@ -61,9 +61,9 @@ def _around(c: Config, stack: str) -> Iterable[Part]:
         rows = c.count(f"{stack}_positions") + c.size("position_offset")
         yield kept("positions", tables.positions(stack, rows, d))
     if c.flag("embedding_norm"):
-        yield norm(f"model.{stack}.layernorm_embedding", d, cls, bias)
+        yield norm(f"model.{stack}.layernorm_embedding", d, cls, bias, Standing("embedding", stack))
     if c.flag("final_norm"):
-        yield norm(f"model.{stack}.layer_norm", d, cls, bias)
+        yield norm(f"model.{stack}.layer_norm", d, cls, bias, Standing("final", stack))
     more = BESIDE.get(c.rules.facts.get(f"{stack}_more", ""))
     if more is not None:
         yield kept("beside", *more(c, d))
@@ -122,7 +122,8 @@ def nested_pair(c: Config) -> Made:
             if not (shared and made):
                 mark = tables.image_end(width) if shared else []
                 made.append(kept("embedding", *tables.stack_tables(False, (name,), rows, width), *mark))
-            made.append(norm(f"model.{name}.norm", width, c.word("norm_class"), c.flag("norm_bias")))
+            stands = Standing("final", name)
+            made.append(norm(f"model.{name}.norm", width, c.word("norm_class"), c.flag("norm_bias"), stands))
     return (*made, *_head(c, kind, both=False)), cls
 
 

@@ -30,7 +30,7 @@ def activation(v: View) -> str:
     A row says so where the class takes a word for another function (`activation_words`), or asks no config
     (`activation_built`).
     """
-    stated, facts = v.text("hidden_act"), v.rules.facts
+    stated, facts = v.word("hidden_act"), v.rules.facts
     built: str = facts.get("activation_built") or facts.get("activation_words", {}).get(stated, stated)
     found = CANONICAL.get(built, built)
     return v.derived("activation", found, f"what the class builds for {stated}") if found != stated else found
@@ -103,7 +103,7 @@ def read_shared_mlp(v: View) -> Part:
 
 def read_hf_olmo_mlp(v: View) -> Part:
     """A gated network: mlp_hidden_size, else mlp_ratio x d_model, counts gate and up together."""
-    if v.text("activation_type") != "swiglu":
+    if v.word("activation_type") != "swiglu":
         raise bad_value("activation_type", v.opt("activation_type"), "swiglu")
     d, both = v.count("hidden_size"), v.opt_count("mlp_hidden_size")
     both = v.count("mlp_ratio") * d if both is None else both

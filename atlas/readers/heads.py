@@ -123,7 +123,7 @@ OLMO = {
 def read_hf_olmo(v: View) -> Part:
     """Plain or multi-query heads with RoPE; a switch that no published model sets so is refused (OLMo)."""
     wrong = next((k for k, value in OLMO.items() if v.flag(k) is not value), None)
-    if wrong is not None or v.text("block_type") not in ("sequential", "llama") or v.text("layer_norm_type") == "rms":
+    if wrong is not None or v.word("block_type") not in ("sequential", "llama") or v.word("layer_norm_type") == "rms":
         raise not_derivable(f"{wrong or 'block_type or layer_norm_type'} is not as in the published OLMo models")
     d, heads, stated = v.count("hidden_size"), v.count("num_attention_heads"), v.opt_count("n_kv_heads")
     kv = (1 if v.flag("multi_query_attention") else heads) if stated is None else stated

@@ -30,7 +30,7 @@ def latent(v: View) -> Mla:
         v.size("qk_rope_head_dim"),
         v.count("v_head_dim"),
         v.flag("qkv_bias"),
-        v.text("position"),
+        v.word("position"),
     )
 
 
@@ -113,7 +113,7 @@ def read_gdla(v: View) -> Part:
     width, rope = v.count("head_dim"), v.count("qk_rope_head_dim")
     if (heads - noise) % noise or rope >= width:
         raise contradiction(f"{heads} heads are no groups of {noise} noise heads, or rope {rope} fills {width}")
-    window = None if v.text("mixer") == "full_attention" else v.count("window")
+    window = None if v.word("mixer") == "full_attention" else v.count("window")
     ranks, values = (v.count("q_lora_rank"), v.count("kv_lora_rank")), v.count("v_head_dim")
     scalars = Mla(v.count("hidden_size"), heads, *ranks, width - rope, rope, values)
     return gdla(scalars, heads - noise, shared, window)
@@ -129,7 +129,7 @@ def read_sourced(v: View) -> Part:
 
 def read_compressed(v: View) -> Part:
     """A layer's attention as the config states it; `compression` is none, heavy or sparse."""
-    kind = v.text("compression")
+    kind = v.word("compression")
     rate = 0 if kind == "none" else v.count(f"compress_rate_{kind}")
     indexer = read_indexer(v) if kind == "sparse" else None
     return compressed(_common(v.config)._replace(rate=rate, indexer=indexer))

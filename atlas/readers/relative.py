@@ -12,7 +12,7 @@ from atlas.readers.view import View, said
 
 def _scalars(v: View) -> Relative:
     """Windowed layers have heads of their own, and relative positions reach as far as the window."""
-    windowed = v.text("mixer") == "sliding_attention"
+    windowed = v.word("mixer") == "sliding_attention"
     names = (
         ("swa_num_attention_heads", "swa_num_key_value_heads", "swa_head_dim")
         if windowed

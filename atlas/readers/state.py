@@ -146,7 +146,7 @@ def read_gated_linear(v: View) -> Part:
         raise contradiction(f"{heads} heads do not divide into {kv} groups")
     kernel = v.count("linear_conv_kernel_dim") if v.flag("use_short_conv") else 0
     gates = v.flag("use_output_gate"), v.opt_count("key_gate_rank") or 0, v.flag("betas"), v.flag("decays")
-    return gated_linear(Linear(d, heads, int(wide), int(many), heads // kv, kernel, *gates, v.text("linear_label")))
+    return gated_linear(Linear(d, heads, int(wide), int(many), heads // kv, kernel, *gates, v.word("linear_label")))
 
 
 def read_kda(v: View) -> Part:

@@ -154,8 +154,6 @@ class Config:
             raise bad_value(self.name(field), self.need(field), "a short text")
         return value
 
-    text = word
-
     def number(self, field: str) -> float | None:
         """A finite number, or None where it is not set."""
         value = self.values[field]

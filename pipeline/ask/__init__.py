@@ -1,6 +1,6 @@
-"""A reader's SQL on a snapshot, in a child process with limits, and the formats of its answer.
+"""Where questions are put to the atlas: what a MODEL is, by any name, and a reader's SQL on a snapshot.
 
-Names of models are found here too.
+SQL runs in a child process with limits; its answers come in several formats.
 """
 
-__all__ = ["drafts", "examples", "formats", "names", "query"]
+__all__ = ["drafts", "examples", "formats", "found", "handed", "names", "query", "resolver", "whatif"]

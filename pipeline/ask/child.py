@@ -76,15 +76,24 @@ def _run(order: dict[str, Any]) -> str:
         con = _with_history(order["history"], settings)
     else:
         con = duckdb.connect(order["database"], read_only=True, config=settings)
+    if order.get("handed"):
+        _take_in(con, order["handed"])
     con.execute("SET enable_external_access = false")
     con.execute("SET enable_progress_bar = false")  # it would be drawn among the rows
     con.execute("SET lock_configuration = true")
     _require_one_select(con, order["sql"])
-    cursor = con.execute(order["sql"])
+    cursor = con.execute(order["sql"], order.get("parameters") or None)
     columns = [(name, str(kind)) for name, kind, *_ in cursor.description]
     rows = FORMATS[order["form"]](columns, iter(lambda: cursor.fetchmany(_ROWS), []), sys.stdout.write)
     sys.stdout.flush()
     return f"{rows:,} row{'' if rows == 1 else 's'}"
+
+
+def _take_in(con: Any, handed: dict[str, Any]) -> None:
+    """Open the file of a reader's own tables for reading and name them, before the door is shut."""
+    con.execute(f"ATTACH {_quoted(handed['database'])} AS handed (READ_ONLY)")
+    for name in handed["tables"]:
+        con.execute(f'CREATE TEMP VIEW "{name}" AS SELECT * FROM handed.main."{name}"')
 
 
 def _with_history(history: list[list[str]], settings: dict[str, Any]) -> Any:

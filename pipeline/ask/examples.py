@@ -49,4 +49,84 @@ SELECT * FROM unread_keys ORDER BY configs DESC, model_type, key""",
     "What a column means": """
 SELECT column_name, data_type, comment
 FROM duckdb_columns() WHERE table_name = 'fingerprints'""",
+    "The newest models, by the dates that sources give": """
+SELECT repo_id, r.value::DATE AS released, params_total, layer_pattern
+FROM reported r JOIN fingerprints USING (repo_id) WHERE r.fact = 'release_date'
+ORDER BY released DESC, repo_id LIMIT 20""",
+    "Designs and models by year of release": """
+SELECT year(r.value::DATE) AS year, count(*) AS models, count(DISTINCT design_id) AS designs
+FROM reported r JOIN fingerprints USING (repo_id) WHERE r.fact = 'release_date' AND verdict = 'known'
+GROUP BY year ORDER BY year""",
+    "How attention is shared, year by year": """
+SELECT year(r.value::DATE) AS year, attention_kind, count(DISTINCT design_id) AS designs
+FROM reported r JOIN fingerprints USING (repo_id) WHERE r.fact = 'release_date' AND verdict = 'known'
+GROUP BY ALL ORDER BY year, designs DESC, attention_kind""",
+    "The first release with each feature": """
+SELECT feature, min(r.value::DATE) AS first, arg_min(repo_id, (r.value, repo_id)) AS model
+FROM features JOIN models USING (config_id) JOIN reported r USING (repo_id)
+WHERE r.fact = 'release_date'
+GROUP BY feature ORDER BY first, feature""",
+    "Populations: designs that have each feature": """
+SELECT feature, count(DISTINCT design_id) AS designs, count(*) AS models
+FROM features JOIN models USING (config_id) JOIN fingerprints USING (repo_id)
+WHERE verdict = 'known'
+GROUP BY feature ORDER BY designs DESC, feature""",
+    "Two features together": """
+SELECT repo_id, params_total FROM fingerprints JOIN models USING (repo_id)
+WHERE config_id IN (SELECT config_id FROM features WHERE feature = 'mla')
+  AND config_id IN (SELECT config_id FROM features WHERE feature = 'moe')
+ORDER BY params_total DESC""",
+    "Median growth of the cache per token, by kind of attention": """
+SELECT attention_kind, count(DISTINCT design_id) AS designs, median(kv_bytes_per_token) AS median_bytes
+FROM fingerprints WHERE verdict = 'known' AND kv_bytes_per_token > 0
+GROUP BY attention_kind ORDER BY median_bytes DESC""",
+    "Models below eight billion parameters, least cache first": """
+SELECT repo_id, params_total, kv_bytes_32k
+FROM fingerprints WHERE params_total < 8e9 AND kv_bytes_32k > 0
+ORDER BY kv_bytes_32k LIMIT 20""",
+    "Cache of a batch: 32 sequences of 8,192 tokens at one byte": """
+SELECT repo_id, 32 * kv_bytes(repo_id, 8192, 1) AS batch_bytes
+FROM fingerprints WHERE kv_bytes_4k IS NOT NULL
+ORDER BY batch_bytes LIMIT 20""",
+    "What files weigh beside 16 bits a weight": """
+SELECT repo_id, quant_method, weight_bytes_checkpoint, weight_bytes_bf16,
+  round(weight_bytes_checkpoint / weight_bytes_bf16, 3) AS of_bf16
+FROM fingerprints WHERE weight_bytes_checkpoint IS NOT NULL
+ORDER BY of_bf16, repo_id LIMIT 20""",
+    "Reported totals beside derived ones": """
+SELECT r.repo_id, r.value::HUGEINT AS reported, f.params_total AS derived, r.citation
+FROM reported r JOIN fingerprints f USING (repo_id)
+WHERE r.fact = 'params_total' ORDER BY r.repo_id LIMIT 20""",
+    "Training compute, 6 N D, where tokens are reported": """
+SELECT repo_id, params_active_compute, value::HUGEINT AS tokens, 6.0 * params_active_compute * value::DOUBLE AS flops
+FROM reported JOIN fingerprints USING (repo_id)
+WHERE fact = 'training_tokens' ORDER BY flops DESC LIMIT 20""",
+    "Experts: how many, how many used, how wide": """
+SELECT repo_id, n_routed_experts, experts_per_token, n_shared_experts, moe_d_ff, n_moe_layers
+FROM fingerprints WHERE is_moe ORDER BY n_routed_experts DESC, repo_id LIMIT 20""",
+    "Models with sliding windows, and the window": """
+SELECT repo_id, sliding_window, layer_mix, max_context
+FROM fingerprints WHERE sliding_window IS NOT NULL
+ORDER BY sliding_window, repo_id""",
+    "Depth and width of models between six and nine billion parameters": """
+SELECT repo_id, n_layers, d_model, d_ff, round(d_ff / d_model, 2) AS ratio
+FROM fingerprints WHERE params_total BETWEEN 6e9 AND 9e9
+ORDER BY n_layers, repo_id""",
+    "Bytes one decoded token reads, short and long": """
+SELECT repo_id, decode_bytes_per_token_4k, decode_bytes_per_token_128k
+FROM fingerprints WHERE decode_bytes_per_token_4k IS NOT NULL
+ORDER BY decode_bytes_per_token_128k DESC LIMIT 20""",
+    "Where KV heads are copied at eight tensor-parallel ranks": """
+SELECT repo_id, n_kv_heads, tp_degrees['8'] AS at_eight
+FROM fingerprints WHERE tp_degrees['8'] LIKE 'copied%'
+ORDER BY n_kv_heads, repo_id LIMIT 20""",
+    "Computation beside the shape: constants of one model": """
+SELECT c.field, c.value, c.origin, c.source
+FROM constants c JOIN models USING (config_id)
+WHERE repo_id = 'google/gemma-2-9b' ORDER BY field""",
+    "Every verdict and check, counted": """
+SELECT verdict, "check", count(*) AS models
+FROM fingerprints GROUP BY ALL ORDER BY models DESC, verdict""",
+    "The plan of a query": """
+EXPLAIN SELECT repo_id FROM fingerprints WHERE is_moe ORDER BY params_total""",
 }

@@ -25,10 +25,18 @@ def resolve(wanted: str, repo_ids: Sequence[str]) -> str:
             return found[0]
         if found:
             raise NotFound(f"'{terminal(wanted)}' may be any of: {_listed(found)}; give one of them whole")
-    near = difflib.get_close_matches(_key(wanted), (by_key := {_key(r): r for r in repo_ids}), n=5, cutoff=0.6)
-    hint = f"; close to it: {_listed([by_key[k] for k in near])}" if near else ""
     said = shorten(terminal(wanted), 100)
-    raise NotFound(f"no model here is named '{said}'{hint}\natlas sql \"SELECT repo_id FROM models\" lists them all")
+    raise NotFound(
+        f"no model here is named '{said}'{near(wanted, repo_ids)}\nOWNER/NAME asks the Hub; "
+        'atlas sql "SELECT repo_id FROM models" lists what is here'
+    )
+
+
+def near(wanted: str, repo_ids: Sequence[str]) -> str:
+    """The names that come close, as the end of a sentence; nothing where none does."""
+    by_key = {_key(r): r for r in repo_ids}
+    found = difflib.get_close_matches(_key(wanted), by_key, n=5, cutoff=0.6)
+    return f"; close to it: {_listed([by_key[k] for k in found])}" if found else ""
 
 
 def _rules(wanted: str) -> Sequence[Callable[[Sequence[str]], list[str]]]:
@@ -39,6 +47,13 @@ def _rules(wanted: str) -> Sequence[Callable[[Sequence[str]], list[str]]]:
         lambda ids: [r for r in ids if "".join(_words(r.rpartition("/")[2])) == "".join(words)] if words else [],
         lambda ids: _fewest_others(words, ids) if words else [],
     )
+
+
+def matching(text: str, repo_ids: Sequence[str]) -> list[str]:
+    """Every name that holds all words of a text, those with the fewest others first."""
+    words = set(_words(text))
+    found = [(len(have), r) for r in repo_ids if words and words <= set(have := _words(r))]
+    return [r for _, r in sorted(found)]
 
 
 def _passing(repo_ids: Sequence[str], rule: Callable[[Sequence[str]], list[str]]) -> list[str]:

@@ -13,10 +13,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Literal
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
+from pipeline.ask.handed import handed_in
 from pipeline.errors import AtlasError, QueryRefused
 
 Format = Literal["table", "json", "csv", "md"]
@@ -32,6 +35,13 @@ _START = (
 )
 
 
+class Given(NamedTuple):
+    """What a reader gives beside the query: values of `$name`, and files that become tables."""
+
+    parameters: Mapping[str, Any] = MappingProxyType({})
+    tables: Mapping[str, Path] = MappingProxyType({})
+
+
 def run(
     database: Path,
     sql: str,
@@ -40,22 +50,34 @@ def run(
     form: Format = "table",
     timeout: float = 30.0,
     history: Sequence[tuple[str, Path]] = (),
+    given: Given | None = None,
 ) -> str:
     """Run `sql` and pass what it prints (UTF-8) to `write` as it comes; return a note for people.
 
     With `history`, snapshots by name and the database's own the last, there is a view of that name over all of them.
+    Files of `given` are read here and not by the child, which sees them as tables.
 
     Raises:
         QueryRefused: it is not one SELECT or EXPLAIN, DuckDB does not accept it, or it took too much time or memory.
+        Usage, NotFound: a file of `given` cannot become a table.
     """
-    order = {
-        "database": str(database.resolve()),
-        "history": [(name, str(path.resolve())) for name, path in history],
-        "sql": sql,
-        "form": form,
-        "timeout": timeout,
-        "memory_mib": MEMORY_MIB,
-    }
+    given = given or Given()
+    with ExitStack() as stack:
+        handed = handed_in(given.tables, database, stack) if given.tables else None
+        order = {
+            "database": str(database.resolve()),
+            "history": [(name, str(path.resolve())) for name, path in history],
+            "sql": sql,
+            "form": form,
+            "timeout": timeout,
+            "memory_mib": MEMORY_MIB,
+            "parameters": dict(given.parameters),
+            "handed": handed,
+        }
+        return _obeyed(order, write, timeout)
+
+
+def _obeyed(order: dict[str, Any], write: Callable[[bytes], object], timeout: float) -> str:
     arguments = [sys.executable, "-I", "-S", "-c", _START, json.dumps(sys.path), json.dumps(order)]
     with subprocess.Popen(  # noqa: S603 - our own interpreter and our own module
         arguments,

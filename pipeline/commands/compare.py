@@ -7,34 +7,36 @@ from typing import Annotated, Literal
 
 import typer
 
-from pipeline.options import Home, Json, Snapshot, Weights
+from pipeline.options import MODEL, Dtype, Endpoint, Home, Json, Offline, Snapshot, Weights
 
 
 def run(
     models: Annotated[
         list[str],
-        typer.Argument(metavar="A B [C...]", help="Names as for show, or paths of configs or checkpoint folders."),
+        typer.Argument(metavar="A B [C...]", help=MODEL),
     ],
     at: Annotated[str, typer.Option("--at", help="Tokens of the sequence: 8192, 128k, 1m (k is 1,024).")] = "128k",
-    dtype: Annotated[
-        str, typer.Option("--dtype", help="What a cache element is stored in: bf16, fp8, int4, ...")
-    ] = "bf16",
+    dtype: Dtype = "bf16",
     form: Annotated[Literal["table", "md"], typer.Option("--format", help="For people, or Markdown.")] = "table",
     weights: Weights = None,
     json: Json = False,
+    offline: Offline = False,
+    endpoint: Endpoint = None,
     snapshot: Snapshot = None,
     home: Home = Path(),
 ) -> None:
     """Show models side by side: shape, weights, cache and cost at one context, differences marked.
 
-    A word that is an existing path is a local config or checkpoint folder; any other is a model of the snapshot. A
-    refused model ends the command with exit code 3.
+    Any name will do: of the atlas, of the Hub, or a path. Everything that differs is shown. A refused model ends the
+    command with exit code 3.
     """
+    from pipeline.ask.found import Asking
     from pipeline.sheets import compare
     from pipeline.sheets.screen import write
     from pipeline.sheets.widths import context_of, width_of
 
-    found = compare.compare(home, snapshot, models, context_of(at), dtype, width_of(dtype), weights)
+    asking = Asking(home=home, snapshot=snapshot, endpoint=endpoint, offline=offline)
+    found = compare.compare(asking, models, context_of(at), dtype, width_of(dtype), weights)
     if json:
         from pipeline.sheets.inspect import encoded
 

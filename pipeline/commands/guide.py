@@ -61,15 +61,4 @@ def _print(report: Report) -> None:
             )
 
 
-def site(*, snapshot: Snapshot = None, home: Home = Path()) -> None:
-    """Write the same pages as static HTML to reports/site: no script, light and dark, readable from a disk."""
-    from pipeline.guide import site as html
-    from pipeline.store import shelf
-
-    entry, path = shelf.locate(home, snapshot)
-    first, report = html.build(home, path)
-    typer.echo(f"site of snapshot {entry.id}: {len(report.built)} pages", err=True)
-    typer.echo(first)
-
-
-actions = (build, check, site)
+actions = (build, check)

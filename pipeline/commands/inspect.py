@@ -1,37 +1,39 @@
-"""`atlas inspect`: a local config, checkpoint folder or folder of configs, without a snapshot."""
+"""`atlas inspect`: whatever names a model or a folder of configs, without a snapshot."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.options import Json, Weights
+from pipeline.options import MODEL, At, Dtype, Endpoint, Home, Json, Offline, Set, Snapshot, Weights
 
 if TYPE_CHECKING:
-    from atlas.derived import Derived
-    from pipeline.sources.disk import Content
+    from pipeline.ask.found import Found
+    from pipeline.sheets.show import View
 
 
 def run(
-    path: Annotated[
-        str, typer.Argument(help="A config.json, a checkpoint folder, a folder of configs, or - for stdin.")
-    ],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help=f"{MODEL} Or a folder of configs.")] = "",
     json: Json = False,
     jsonl: Annotated[
         bool, typer.Option("--jsonl", help="One JSON object per config, bad ones too, in file-name order.")
     ] = False,
     layers: Annotated[bool, typer.Option("--layers", help="Every layer.")] = False,
     evidence: Annotated[bool, typer.Option("--evidence", help="Where every value comes from.")] = False,
-    changes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="A what-if beside the original; repeatable, dots reach into objects."
-        ),
-    ] = None,
+    json_schema: Annotated[
+        bool, typer.Option("--json-schema", help="Print the JSON Schema of what --json prints, and nothing else.")
+    ] = False,
+    changes: Set = None,
+    at: At = None,
+    dtype: Dtype = "bf16",
     weights: Weights = None,
+    offline: Offline = False,
+    endpoint: Endpoint = None,
+    snapshot: Snapshot = None,
+    home: Home = Path(),
 ) -> None:
     """Work out an architecture from a config alone: weights, cache, cost, each with its evidence.
 
@@ -39,37 +41,51 @@ def run(
     refusals are lines like any other. With --set, --json gives the what-if, with the original beside it under
     "original".
     """
-    from pipeline.sheets import inspect
-    from pipeline.sheets.screen import write
+    if json_schema:
+        from pipeline.sheets.schema import schema
 
-    models, beside = inspect.models(path), inspect.beside_of(path)
-    if jsonl:
-        for name, raw in models:
-            _line(inspect.as_object(inspect.derived(raw, name, changes, beside), layers=layers, evidence=evidence))
+        _line(schema())
         return
-    found = [(name, raw, inspect.derived(raw, name, changes, beside)) for name, raw in models]
-    several = path != "-" and inspect.is_several(Path(path))
-    if json:
-        objects = [
-            _beside(d, name, raw, changes, layers=layers, evidence=evidence) | inspect.supposed_object(d, weights)
-            for name, raw, d in found
-        ]
-        _line(objects if several else objects[0])
-    elif several:
-        write(inspect.summary([d for *_, d in found]))
-    else:
-        write(inspect.sheet_of(*found[0], changes, layers=layers, evidence=evidence, weights=weights))
-    if not several and found[0][2].fingerprint.verdict == "refused":
+    if not model:
+        raise typer.BadParameter("a model is wanted: its name, OWNER/NAME, or a path")
+    from pipeline.ask.found import Asking
+    from pipeline.ask.resolver import several as look_up
+    from pipeline.sheets.show import View
+    from pipeline.sheets.widths import context_of, width_of
+
+    view = View(
+        layers=layers, evidence=evidence, at=None if at is None else context_of(at), dtype=dtype,
+        width=width_of(dtype), weights=weights, changes=tuple(changes or ()),
+    )  # fmt: skip
+    asking = Asking(home=home, snapshot=snapshot, endpoint=endpoint, offline=offline)
+    found, several = look_up(model, asking)
+    if jsonl:
+        _lines(found, view)
+        return
+    _print(found, view, several=several, json=json)
+    if not several and found[0].what_if(list(view.changes)).fingerprint.verdict == "refused":
         raise typer.Exit(3)
 
 
-def _beside(d: Derived, name: str, raw: Content, changes: list[str] | None, **which: bool) -> dict[str, Any]:
-    from pipeline.sheets import inspect
+def _lines(found: list[Found], view: View) -> None:
+    from pipeline.sheets.inspect import as_object
 
-    made = inspect.as_object(d, **which)
-    if changes:
-        made["original"] = inspect.as_object(inspect.derived(raw, name, None), **which)
-    return made
+    for each in found:
+        derived = each.what_if(list(view.changes))
+        _line(as_object(derived, layers=view.layers, evidence=view.evidence))
+
+
+def _print(found: list[Found], view: View, *, several: bool, json: bool) -> None:
+    from pipeline.sheets import inspect, show
+    from pipeline.sheets.screen import write
+
+    if json:
+        objects = [show.object_of(each, view, reported=False) for each in found]
+        _line(objects if several else objects[0])
+    elif several:
+        write(inspect.summary([each.what_if(list(view.changes)) for each in found]))
+    else:
+        write(show.sheet_of(found[0], view))
 
 
 def _line(value: object) -> None:

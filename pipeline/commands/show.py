@@ -1,4 +1,4 @@
-"""`atlas show`: one model of a snapshot as a readable sheet."""
+"""`atlas show`: one model as a readable sheet."""
 
 from __future__ import annotations
 
@@ -7,33 +7,48 @@ from typing import Annotated
 
 import typer
 
-from pipeline.options import Home, Json, Snapshot, Weights
+from pipeline.options import MODEL, At, Dtype, Endpoint, Home, Json, Offline, Set, Snapshot, Weights
 
 
 def run(
-    model: Annotated[str, typer.Argument(help='A repository, or loosely: "llama 3.1 8b".')],
+    model: Annotated[str, typer.Argument(help=MODEL)],
     layers: Annotated[bool, typer.Option("--layers", help="Every layer.")] = False,
     evidence: Annotated[bool, typer.Option("--evidence", help="Where every value comes from.")] = False,
-    dtype: Annotated[
-        str, typer.Option("--dtype", help="What a cache element is stored in: bf16, fp8, int4, ...")
-    ] = "bf16",
+    changes: Set = None,
+    at: At = None,
+    dtype: Dtype = "bf16",
     weights: Weights = None,
+    svg: Annotated[
+        Path | None, typer.Option("--svg", metavar="FILE", help="Draw the architecture into this file instead.")
+    ] = None,
     json: Json = False,
+    offline: Offline = False,
+    endpoint: Endpoint = None,
     snapshot: Snapshot = None,
     home: Home = Path(),
 ) -> None:
-    """Show one model of the latest snapshot: weights, cache, cost, layers, and what the config did not state.
+    """Show one model: weights, cache, cost, layers, and what its config did not state.
 
-    Sizes are logical bytes of one sequence; --dtype weighs the cache in another type (states of fixed width stay as
-    they are).
+    Any name will do; with none of a snapshot, the embedded catalogue, huggingface_hub's cache and the Hub are looked
+    through in this order. Sizes are logical bytes of one sequence; --dtype weighs the cache in another type (states of
+    fixed width stay as they are).
     """
+    from pipeline.ask.found import Asking
+    from pipeline.ask.resolver import resolve
     from pipeline.sheets import show
+    from pipeline.sheets.inspect import encoded
     from pipeline.sheets.screen import write
-    from pipeline.sheets.widths import width_of
+    from pipeline.sheets.widths import context_of, width_of
 
-    width = width_of(dtype)
-    shown = show.find(home, snapshot, model)
-    if json:
-        typer.echo(show.as_json(shown, layers=layers, evidence=evidence, dtype=dtype, width=width, weights=weights))
+    view = show.View(
+        layers=layers, evidence=evidence, at=None if at is None else context_of(at), dtype=dtype,
+        width=width_of(dtype), weights=weights, changes=tuple(changes or ()),
+    )  # fmt: skip
+    found = resolve(model, Asking(home=home, snapshot=snapshot, endpoint=endpoint, offline=offline))
+    if svg is not None:
+        show.draw(found, svg)
         return
-    write(show.sheet_of(shown, layers=layers, evidence=evidence, dtype=dtype, width=width, weights=weights))
+    if json:
+        typer.echo(encoded(show.object_of(found, view)))
+        return
+    write(show.sheet_of(found, view))

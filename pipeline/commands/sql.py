@@ -9,10 +9,20 @@ from typing import Annotated, Literal
 import typer
 
 from pipeline.options import Home, Json, Snapshot
+from pipeline.text import terminal
 
 
 def run(
     query: Annotated[str | None, typer.Argument(help="One SELECT or EXPLAIN; - reads it from stdin.")] = None,
+    file: Annotated[Path | None, typer.Option("-f", "--file", help="Read the query from a file.")] = None,
+    tables: Annotated[
+        list[str] | None,
+        typer.Option("--with", metavar="NAME=FILE", help="A .csv, .tsv or .parquet file as a table; repeatable."),
+    ] = None,
+    values: Annotated[
+        list[str] | None,
+        typer.Option("--param", metavar="NAME=VALUE", help="The value of $NAME in the query; repeatable."),
+    ] = None,
     form: Annotated[
         Literal["table", "json", "csv", "md"], typer.Option("--format", help="How rows are printed.")
     ] = "table",
@@ -27,26 +37,48 @@ def run(
 ) -> None:
     """Ask a snapshot one question in SQL, read-only.
 
-    Tables: models, configs, designs, layers, parameters, states, refusals, features, reported, checks, disagreements,
-    measurements, runs, snapshot. Views: fingerprints, evidence, layers_expanded, unread_keys, lineage, kept; with --all
-    also history. Macro: kv_bytes(model, context, bytes_per_element).
+    Tables: models, configs, designs, layers, parameters, states, stored, constants, refusals, features, reported,
+    checks, disagreements, measurements, runs, snapshot. Views: fingerprints, evidence, layers_expanded, unread_keys,
+    lineage, kept; with --all also history. Macro: kv_bytes(model, context, bytes_per_element).
+
+    A file of yours joins them with --with; DuckDB itself opens a snapshot's file too.
     """
     if examples:
         _show_examples()
         return
-    if query is None:
+    if query is not None and file is not None:
+        raise typer.BadParameter("a query and -f FILE are two queries: give one")
+    if query is None and file is None:
         raise typer.BadParameter(
             'a query is wanted, such as "SELECT repo_id, params_total FROM fingerprints"; --examples shows more'
         )
+    from pipeline.ask import handed
     from pipeline.ask import query as engine
     from pipeline.store import shelf
 
-    _, path = shelf.locate(home, snapshot)
-    text = sys.stdin.read() if query == "-" else query
+    given = engine.Given(handed.parameters(values), handed.named(tables))
+    _, path = shelf.locate(home, snapshot, of_any_major=True)
+    text = _text(query, file)
     history = [(entry.id, found) for entry, found in shelf.all_of(home, last=snapshot)] if every else []
-    note = engine.run(path, text, _to_stdout, form="json" if json else form, timeout=timeout, history=history)
+    form = "json" if json else form
+    note = engine.run(path, text, _to_stdout, form=form, timeout=timeout, history=history, given=given)
+    if note == "0 rows":
+        for said in handed.misnamed(path, text, given.parameters):
+            typer.echo(f"atlas: {terminal(said)}", err=True)
     if sys.stderr.isatty() and not json and form == "table":
         typer.echo(note, err=True)
+
+
+def _text(query: str | None, file: Path | None) -> str:
+    """The query: as given, from stdin, or from a file."""
+    if file is None:
+        return sys.stdin.read() if query == "-" else str(query)
+    from pipeline.errors import NotFound
+
+    try:
+        return file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise NotFound(f"{file} cannot be read as text: {error}") from error
 
 
 def _to_stdout(data: bytes) -> None:

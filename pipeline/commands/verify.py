@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pipeline.options import Endpoint, Json
+from pipeline.options import MODEL, Endpoint, Home, Json, Offline, Snapshot
 
 
 def run(
-    model: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODEL|PATH",
-            help="A checkpoint folder, a safetensors file, an index, or a repository (owner/name).",
-        ),
-    ],
+    model: Annotated[str, typer.Argument(metavar="MODEL|PATH", help=f"{MODEL} Also an index of shards.")],
     json: Json = False,
+    offline: Offline = False,
     endpoint: Endpoint = None,
+    snapshot: Snapshot = None,
+    home: Home = Path(),
 ) -> None:
     """Hold every derived tensor against a checkpoint's headers, by name and shape; weights are not read.
 
-    Exit code 0 where all agree, 3 where anything is missing, extra or misshaped (or the config is refused, or an
-    index alone cannot decide), 8 where there is no such checkpoint, 4 where the Hub cannot be asked.
+    A name of the atlas means its repository: huggingface_hub's cache where that holds the weights, else the Hub. Exit
+    code 0 where all agree, 3 where anything is missing, extra or misshaped (or the config is refused, or an index alone
+    cannot decide), 8 where there is no such checkpoint, 4 where the Hub cannot be asked.
     """
+    from pipeline.ask.found import Asking
+    from pipeline.ask.resolver import checkpoint
     from pipeline.verify.verification import as_object, verify
     from schemas.vocabulary import Check
 
-    found = verify(model, endpoint)
+    where = checkpoint(model, Asking(home=home, snapshot=snapshot, endpoint=endpoint, offline=offline))
+    found = verify(where) if isinstance(where, Path) else verify(where.repo_id, endpoint, where.revision)
     if json:
         from pipeline.sheets.inspect import encoded
 

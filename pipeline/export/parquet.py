@@ -75,6 +75,11 @@ def dataset(home: Path, snapshot: str | None, to: Path | None = None) -> Exporte
         return Exported(entry, folder, rows)
 
 
+def tables(snapshot: Path, folder: Path) -> dict[str, int]:
+    """Write the files of a snapshot, by its path, into a folder that is there; rows by table. Raises `AtlasError`."""
+    return _write(snapshot, folder, flat=False)
+
+
 def _at(folder: Path) -> Path:
     if folder.exists() and not folder.is_dir():
         raise Usage(f"--to {folder} is a file: name a folder")

@@ -1,6 +1,6 @@
 """The guide: page sources bound to queries, charts, and the pages written from one snapshot.
 
-`render` builds it, `site` writes it as HTML.
+`render` builds it.
 """
 
-__all__ = ["render", "site"]
+__all__ = ["render"]

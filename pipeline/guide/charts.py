@@ -114,7 +114,7 @@ def _plain_axis(**more: Any) -> Any:
 
 
 def _binary(channel: Any, rows: Rows, column: str, title: str, room: int = 0, unit: str = "B") -> Any:
-    """A logarithmic axis with labels in powers of 1,024 of a unit; `room` pixels stay free at both ends."""
+    """A logarithmic axis with labels in powers of 1,024 of a unit (none: tokens), `room` pixels free at both ends."""
     alt = _altair()
     axis = alt.Axis(labelExpr=_binary_label(unit), values=_powers(rows, column))
     scale = alt.Scale(type="log", base=2, nice=False, padding=room)

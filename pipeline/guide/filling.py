@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pipeline.ask.examples import EXAMPLES
 from pipeline.errors import Invalid
 from pipeline.guide import bind, page, prose, terms
 from pipeline.guide.bind import Row, Single, Trace
@@ -23,12 +24,12 @@ class Filling:
     """One page being filled: its results, its charts and the trace of what it prints."""
 
     def __init__(self, source: Page, snapshot: Snapshot, links: Links, book: Book) -> None:
-        self.source, self.links, self.book = source, links, book
+        self.source, self.links, self.book, self.snapshot = source, links, book, snapshot
         self.traces: list[Trace] = []
         self.charts: dict[str, str] = {}
         self.queries = {name: page.filled(source, name, snapshot.exemplars) for name in source.queries}
         self.about = snapshot.about(self.traces)
-        self.snapshot = f"{prose.text(snapshot.id)} ({prose.text(snapshot.source)})."
+        self.named = f"{prose.text(snapshot.id)} ({prose.text(snapshot.source)})."
         self.results = {name: snapshot.rows(name, sql, self.traces) for name, sql in self.queries.items()}
 
     def names(self) -> dict[str, Any]:
@@ -39,6 +40,7 @@ class Filling:
             "about": self.about,
             "table": self._table,
             "chart": self._chart,
+            "drawing": self._drawing,
             "fold": details,
             "see": self.links.module,
             "titled": self.links.titled,
@@ -49,6 +51,7 @@ class Filling:
             "where": lambda rows, column, value: [r for r in rows if r[column] == value],
             "shown": lambda rows, column, form: [prose_cell(r[column], form, self.links) for r in rows],
             "modules": self.book.modules,
+            "examples": {title: query.strip() for title, query in EXAMPLES.items()},
             "sheets": [{"repo": r, "slug": f"{MODELS}/{s}"} for r, s in self.links.sheets.items()],
             "pages": self.links.pages,
             "glossary": [
@@ -94,7 +97,7 @@ class Filling:
         path = f"{CHARTS}/{Path(self.source.slug).name}--{name}.svg"
         self.charts[path] = charts.KINDS[kind]([bind.values(r) for r in rows], title=alt, **roles)
         image = f"![{alt}]({self.links.root}{path})"
-        said = caption(query_of(rows, columns), tier, f"{alt} Snapshot {self.snapshot}")
+        said = caption(query_of(data or rows, columns), tier, f"{alt} Snapshot {self.named}")
         return f"{image}\n\n{said}\n\n{details('The data of this chart', below)}"
 
     def _with_terms(self, body: str) -> str:
@@ -103,6 +106,18 @@ class Filling:
             return body
         own = self.source.front.glossary
         return terms.linked(body, [g["term"] for g in self.book.glossary() if g["term"] not in own], f"{GLOSSARY}.md")
+
+    def _drawing(self, alt: str) -> str:
+        """Draw the architecture of the page's model into a file beside the page; give the image."""
+        from pipeline.drawing import picture
+
+        (repo,) = self.source.front.exemplars
+        drawn = picture.draw(self.snapshot.derived(repo), repo)
+        if drawn is None:
+            raise Invalid(f"the structure of {repo} cannot be drawn")
+        path = f"{CHARTS}/{Path(self.source.slug).name}--architecture.svg"
+        self.charts[path] = drawn
+        return f"![{alt}]({self.links.root}{path})"
 
     def framed(self, body: str) -> str:
         """The page with its first line, its head, its queries and its foot."""

@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import msgspec
 
+from atlas.derived import Derived
 from pipeline.errors import Corrupt, Invalid
 from pipeline.guide import counterfactual
 from pipeline.guide.bind import Row, Trace, bound
@@ -101,6 +102,17 @@ class Snapshot:
         if not found or wanted.change is None:
             raise Invalid(f"{wanted.base} has no config in snapshot {self.id}")
         return counterfactual.made(found[0][0], wanted.change)
+
+    def derived(self, repo: str) -> Derived:
+        """A model of the snapshot, derived from its stored text. Raises `Invalid` where there is none."""
+        from atlas.interpret import derive
+
+        found = self._con.execute(
+            "SELECT raw FROM models JOIN configs USING (config_id) WHERE repo_id = ? AND raw IS NOT NULL", [repo]
+        ).fetchall()
+        if not found:
+            raise Invalid(f"{repo} has no config in snapshot {self.id}")
+        return derive(found[0][0].encode(), name=repo)
 
     def _insert(self, table: str, values: list[Any]) -> None:
         self._con.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(values))})", values)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from jinja2 import FileSystemLoader, StrictUndefined
 from jinja2.sandbox import SandboxedEnvironment
 
-from pipeline.durable import write_atomically
+from pipeline.durable import telling, write_atomically
 from pipeline.errors import AtlasError
 from pipeline.guide import bind, numerals, page, palette, prose, queries
 from pipeline.guide.bind import Trace
@@ -66,11 +66,13 @@ def build(home: Path, snapshot_path: Path) -> Report:
     report = rendered(snapshot_path, kept=_existing(place))
     changed = tuple(sorted(path for path, text in report.files.items() if _differs(place / path, text)))
     for path in changed:
-        (place / path).parent.mkdir(parents=True, exist_ok=True)
+        with telling(place / path):
+            (place / path).parent.mkdir(parents=True, exist_ok=True)
         write_atomically(place / path, report.files[path], point="guide.file")
     removed = _stale(place, report)
     for path in removed:
-        (place / path).unlink()
+        with telling(place / path):
+            (place / path).unlink()
     return report._replace(changed=(*changed, *removed))
 
 

@@ -3,4 +3,4 @@
 Only this room opens a connection, and only it sees the token.
 """
 
-__all__ = ["archive", "attempts", "crawl", "listing", "login", "reach", "records", "remote"]
+__all__ = ["archive", "attempts", "crawl", "download", "listing", "login", "reach", "records", "remote", "single"]

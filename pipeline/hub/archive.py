@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # What each listed repository came to. An attempt counts if it was made at the listed commit. One that gave no config is
 # evidence that ends: it is due again on its day, when what the listing says of access changes, and when the clock that
-# dated it was ahead.
+# dated it was ahead. A config is asked for again at its commit only where the repository has become gated since.
 JUDGED = """
 SELECT l.repo_id, l.revision, l.facts, l.vanished, l.model_type, l.downloads, l.access, g.digest AS good_digest,
     g.revision AS good_revision, g.day AS good_day,
@@ -39,6 +39,8 @@ SELECT l.repo_id, l.revision, l.facts, l.vanished, l.model_type, l.downloads, l.
         WHEN a.revision IS NOT l.revision THEN 'deferred'
         WHEN a.outcome <> 'ok' AND (a.access <> l.access OR coalesce(s.due, '') <= :day OR a.day > :day)
             THEN 'deferred'
+        WHEN a.outcome = 'ok' AND json_extract(l.access, '$[0]') <> 0
+            AND json_extract(l.access, '$[0]') IS NOT json_extract(a.access, '$[0]') THEN 'deferred'
         WHEN a.outcome = 'ok' AND a.run <= :finished THEN 'unchanged'
         ELSE a.outcome END AS outcome
 FROM listing l LEFT JOIN state s ON s.repo_id = l.repo_id

@@ -39,7 +39,7 @@ def rederive(home: Path, snapshot_id: str, tick: Callable[[], object] | None = N
     Raises:
         NotFound, Corrupt: there is no such snapshot, or it is damaged.
     """
-    entry, path = shelf.locate(home, snapshot_id)
+    entry, path = shelf.locate(home, snapshot_id, of_any_major=True)
     return compared(entry, path, tables.tables(texts(path), tick=tick))
 
 

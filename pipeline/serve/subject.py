@@ -6,25 +6,18 @@ from pathlib import Path
 
 from atlas.derived import Derived
 from atlas.numbers.caches import caches
-from pipeline.errors import Usage
+from pipeline.ask.found import Asking
+from pipeline.ask.resolver import resolve
 from pipeline.serve.engines.record import Geometry
 
 
 def subject(home: Path, snapshot: str | None, wanted: str) -> tuple[str, Derived]:
-    """The name and derivation of a model: an existing path is a config or checkpoint folder, all else a name.
+    """The name and derivation of a model, by any name that names one.
 
-    Raises `Usage` for a folder of several configs, `NotFound` where there is no such model or snapshot.
+    Raises `Usage` for a folder of several configs, `NotFound` where there is no such model, `Upstream` or `Invalid`.
     """
-    from pipeline.sheets import inspect, show
-
-    if not Path(wanted).exists():
-        shown = show.find(home, snapshot, wanted)
-        return shown.repo_id, shown.derived
-    if inspect.is_several(Path(wanted)):
-        raise Usage(f"{wanted} is a folder without config.json: name one config or checkpoint folder")
-    [(name, raw)] = inspect.models(wanted)
-    name = Path(wanted).absolute().parent.name if Path(wanted).name == "config.json" else name
-    return name, inspect.derived(raw, name, None)
+    found = resolve(wanted, Asking(home=home, snapshot=snapshot))
+    return found.title, found.derived
 
 
 def geometry(name: str, d: Derived) -> Geometry | None:

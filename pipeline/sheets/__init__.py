@@ -3,4 +3,18 @@
 Values come in finished; nothing here is computed twice.
 """
 
-__all__ = ["changes", "compare", "doctor", "inspect", "lines", "progress", "screen", "show", "verified", "widths"]
+__all__ = [
+    "changes",
+    "compare",
+    "doctor",
+    "inspect",
+    "lines",
+    "progress",
+    "schema",
+    "screen",
+    "sheet",
+    "show",
+    "verdicts",
+    "verified",
+    "widths",
+]

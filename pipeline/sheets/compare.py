@@ -6,9 +6,10 @@ structure. Nothing is shown for a model that was refused: a comparison of guesse
 
 from __future__ import annotations
 
+import itertools
 import math
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,12 +17,14 @@ import msgspec
 from atlas.derived import Derived
 from atlas.numbers import measure
 from atlas.numbers.fingerprint import Fingerprint
+from pipeline.ask.found import Asking, Found
+from pipeline.ask.resolver import resolve
 from pipeline.errors import Invalid, Usage
 from pipeline.sheets import inspect
-from pipeline.sheets import show as showing
 from pipeline.sheets.lines import DIM, HEAD, STRONG, WARN, WIDTH, Line, title, wrapped
 from pipeline.sheets.sheet import COMPONENTS
 from pipeline.sheets.stored import supposed
+from pipeline.sheets.verdicts import VERDICTS
 from pipeline.text import markdown, shorten, terminal
 from pipeline.units import binary, scaled
 
@@ -61,46 +64,30 @@ class Compared(msgspec.Struct, frozen=True):
 
 
 def compare(
-    home: Path,
-    snapshot: str | None,
-    wanted: Sequence[str],
-    at: int,
-    dtype: str,
-    width: float,
-    weights: str | None = None,
+    asking: Asking, wanted: Sequence[str], at: int, dtype: str, width: float, weights: str | None = None
 ) -> Compared:
-    """The models that the words mean: a path that exists is a config or a checkpoint folder, all else a name.
+    """The models that the words mean, each by any name that names one.
 
     Raises:
         Usage: fewer than two models, or a folder of several configs.
         NotFound: no such model, or no snapshot.
         Invalid: a model was refused.
+        Upstream: the Hub has to be asked and does not answer.
     """
     if len(wanted) < 2:
         raise Usage("one model is nothing to compare: name two or more (atlas show has one model's sheet)")
-    return Compared(tuple(_subject(home, snapshot, each, at, width) for each in wanted), at, dtype, weights)
+    return Compared(tuple(_subject(resolve(each, asking), at, width) for each in wanted), at, dtype, weights)
 
 
-def _subject(home: Path, snapshot: str | None, wanted: str, at: int, width: float) -> Subject:
-    name, source, derived = _local(wanted) if Path(wanted).exists() else _stored(home, snapshot, wanted)
+def _subject(found: Found, at: int, width: float) -> Subject:
+    name, derived = found.title, found.derived
+    if found.adapter is not None:
+        base = found.adapter.base_model or "its base"
+        raise Invalid(f"{terminal(name)} is an adapter and has no cache or shape of its own: compare {terminal(base)}")
     if derived.model is None:
         f = derived.fingerprint
-        raise Invalid(f"{terminal(name)} cannot be compared, it is refused ({f.refusal_kind}): {f.refusal_reason}")
-    return Subject(name, source, derived.fingerprint, _sized(derived, at, width), derived)
-
-
-def _local(path: str) -> tuple[str, str, Derived]:
-    if inspect.is_several(Path(path)):
-        raise Usage(f"{path} is a folder without config.json: name one config or checkpoint folder")
-    [(name, raw)] = inspect.models(path)
-    # Every checkpoint's file is called config.json: its folder tells them apart.
-    name = Path(path).absolute().parent.name if Path(path).name == "config.json" else name
-    return name, path, inspect.derived(raw, name, None, inspect.beside_of(path))
-
-
-def _stored(home: Path, snapshot: str | None, wanted: str) -> tuple[str, str, Derived]:
-    shown = showing.find(home, snapshot, wanted)
-    return shown.repo_id, f"snapshot {shown.snapshot}", shown.derived
+        raise Invalid(f"{terminal(name)} cannot be compared, it is {f.verdict} ({f.refusal_kind}): {f.refusal_reason}")
+    return Subject(name, found.source, derived.fingerprint, _sized(derived, at, width), derived)
 
 
 def _sized(derived: Derived, at: int, width: float) -> Sized:
@@ -134,6 +121,7 @@ def facts(c: Compared) -> Iterator[tuple[str, list[Fact]]]:
     yield f"One sequence, cache at {c.dtype}", _applying(_state(c, at))
     yield "One token, weights at bf16", _applying(_cost(c, at))
     yield "Several GPUs, and a batch", _applying(_parallel(rows))
+    yield "What else differs", _rest(rows)
 
 
 def _computation(c: Compared) -> list[Fact]:
@@ -143,7 +131,41 @@ def _computation(c: Compared) -> list[Fact]:
 
 
 def _brief(value: object) -> str:
-    return shorten(str(value), 20)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+_ELSEWHERE = (
+    "repo_id", "revision", "release_date", "created_at", "model_type", "design_id", "doubt", "n_layers",
+    "layer_pattern", "d_model", "vocab_size", "attention_kind", "n_q_heads", "n_kv_heads", "head_dim", "sliding_window",
+    "d_ff", "activation", "is_moe", "experts_per_token", "n_routed_experts", "n_shared_experts", "moe_d_ff",
+    "norm_class", "norm_placement", "position", "max_context", "dtype", "quant_method", "has_towers", "tp_degrees",
+)  # fmt: skip
+_FOLLOWING = (
+    "params_", "share_", "kv_", "index_", "state_b", "growth_", "flops_", "attention_flops", "prefill_", "decode_",
+    "weight_bytes", "experts_touched", "dispatch_", "combine_", "tp_alignment", "cross_", "source_", "draft_",
+)  # fmt: skip
+"""Columns that the sections above show, or whose difference follows from what they show."""
+
+
+def _rest(rows: list[Fingerprint]) -> list[Fact]:
+    """Every other column that is not the same for all; of one that is a map, the entries that differ."""
+    found: list[Fact] = []
+    for name in Fingerprint.__struct_fields__:
+        values = [getattr(r, name) for r in rows]
+        if name in _ELSEWHERE or name.startswith(_FOLLOWING) or not _differs(values):
+            continue
+        if all(isinstance(v, dict | None) for v in values):
+            maps: list[dict[str, Any]] = [v or {} for v in values]
+            keys = dict.fromkeys(k for m in maps for k in m)
+            entries = [(k, [m.get(k) for m in maps]) for k in keys]
+            found += [(f"{_words(name)}: {k}", _brief, each) for k, each in entries if _differs(each)]
+        else:
+            found.append((_words(name), _brief, values))
+    return found
+
+
+def _words(name: str) -> str:
+    return name.removeprefix("is_").removeprefix("has_").removeprefix("n_").replace("_", " ")
 
 
 def same_design(c: Compared) -> bool:
@@ -197,15 +219,31 @@ def _weights(rows: list[Fingerprint]) -> list[Fact]:
         *(fact for fact in parts if any(fact[2])),
         _column(rows, "one token uses", "params_active", _count),
         _column(rows, "  and multiplies by", "params_active_compute", _count),
+        _column(rows, "drafting (MTP) layers", "params_mtp", _count),
+        ("towers, projectors", str, [_towers(r) for r in rows]),
         _column(rows, "bytes at bf16", "weight_bytes_bf16", binary),
+        ("stored type", str, [_stored(r) for r in rows]),
         _column(rows, "bytes as stored", "weight_bytes_checkpoint", binary),
     ]
 
 
+def _towers(row: Fingerprint) -> str | None:
+    if not row.has_towers:
+        return None
+    return "there, not counted" if row.params_towers is None else f"{row.params_towers:,}"
+
+
+def _stored(row: Fingerprint) -> str | None:
+    return ", ".join(x for x in (row.dtype, row.quant_method) if x) or None
+
+
 def _state(c: Compared, at: str) -> list[Fact]:
     constant = _column([s.row for s in c.subjects], "bytes of fixed size", "state_bytes_constant", _count)
+    rows = [s.row for s in c.subjects]
+    index = _column(rows, "+ index, each token", "index_bytes_per_token", _count)
     return [
         _sizes(c, "bytes a token adds", "kv_bytes_per_token", _count),
+        *([index] if any(index[2]) else []),
         *([constant] if any(constant[2]) else []),
         _sizes(c, f"at {at}", "state_bytes", binary),
     ]
@@ -222,7 +260,7 @@ def _cost(c: Compared, at: str) -> list[Fact]:
 def _parallel(rows: list[Fingerprint]) -> list[Fact]:
     """Tensor-parallel degrees, what a rank of eight holds, experts in a batch, bytes on a network."""
     degrees = [
-        (f"TP {t}", str, [None if r.tp_degrees is None else r.tp_degrees[t].partition(":")[0] for r in rows])
+        (f"TP {t}", str, [None if r.tp_degrees is None else r.tp_degrees[t] for r in rows])
         for t in ("2", "4", "8", "16")
     ]
     return [
@@ -271,10 +309,8 @@ def _letter(i: int) -> str:
 
 def _legend(c: Compared) -> Iterator[Line]:
     for i, s in enumerate(c.subjects):
-        name = shorten(terminal(s.name), WIDTH - 38)
-        source = terminal(s.source)
-        source = source if len(source) <= 24 else f"…{source[-23:]}"
-        yield [(f"{_letter(i)}  ", HEAD), (name, STRONG), (f"  {s.row.verdict}, {source}", DIM)]
+        yield [(f"{_letter(i)}  ", HEAD), (shorten(terminal(s.name), WIDTH - 3), STRONG)]
+        yield from wrapped(terminal(f"{VERDICTS[s.row.verdict]}; {s.source}"), 3, DIM)
     yield []
 
 
@@ -282,27 +318,42 @@ def _abreast(c: Compared, shown: slice) -> Iterator[Line]:
     subjects = c.subjects[shown]
     each = (WIDTH - LABEL - 2) // len(subjects)
     first = shown.start
-    heads = [f"{_letter(first + i)} {_short(s.name, each - 3)}".rjust(each) for i, s in enumerate(subjects)]
-    yield [(" " * (LABEL + 2), ""), ("".join(heads), HEAD)]
+    heads = [f"{_letter(first + i)} {terminal(s.name.rpartition('/')[2])}" for i, s in enumerate(subjects)]
+    for cells in _stacked(heads, each):
+        yield [(" " * (LABEL + 2), ""), ("".join(cells), HEAD)]
     for section, found in facts(c):
         if not found:
             continue
         yield title(section)
         tight = any(len(_cell(_count, v)) >= each for _, show, values in found if show is _count for v in values[shown])
         for label, show, values in found:
-            fit = scaled if show is _count and tight else show
-            cells = [shorten(_cell(fit, v), each - 1).rjust(each) for v in values[shown]]
-            yield _row(label, cells, differs=_differs(values))
+            texts = _texts(scaled if show is _count and tight else show, values)
+            yield from _row(label, texts[shown], each, differs=_differs(values))
         yield []
 
 
-def _short(name: str, width: int) -> str:
-    return shorten(terminal(name.rpartition("/")[2]), width)
+def _texts(show: Show, values: list[Any]) -> list[str]:
+    """The values as text; where different ones would look alike, to the last digit."""
+    made = [_cell(show, v) for v in values]
+    if _differs(values) and not _differs(made):
+        return [_cell(lambda n: f"{n:,}" if isinstance(n, int | float) else str(n), v) for v in values]
+    return made
 
 
-def _row(label: str, cells: list[str], *, differs: bool) -> Line:
-    text = "".join(cells)
-    return [(f"{MARK if differs else ' '} ", WARN), (f"{label:<{LABEL}}", DIM), (text, STRONG if differs else "")]
+def _stacked(texts: Sequence[str], width: int) -> Iterator[list[str]]:
+    """Texts in columns, over as many lines as the longest needs: nothing is cut."""
+    pieces = [textwrap.wrap(t, width - 1, break_on_hyphens=False) or [""] for t in texts]
+    for line in itertools.zip_longest(*pieces, fillvalue=""):
+        yield [piece.rjust(width) for piece in line]
+
+
+def _row(label: str, texts: Sequence[str], each: int, *, differs: bool) -> Iterator[Line]:
+    labels = textwrap.wrap(terminal(label), LABEL - 1, subsequent_indent="  ") or [""]
+    style = STRONG if differs else ""
+    for i, (said, cells) in enumerate(itertools.zip_longest(labels, _stacked(texts, each))):
+        line = "".join(cells) if cells else ""
+        mark = MARK if differs and i == 0 else " "
+        yield [(f"{mark} ", WARN), (f"{said or '':<{LABEL}}", DIM), (line, style)]
 
 
 def _cell(show: Show, value: object) -> str:

@@ -1,94 +1,20 @@
-"""What `atlas inspect` does: derive configs from disk, apply a what-if, and lay results out as objects or lines."""
+"""Derivations as objects for programs, what-ifs beside their originals, and folders of configs as a list."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 import orjson
 
 from atlas.derived import Derived
-from atlas.interpret import derive, refusal
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.numbers.tabulate import layers_expanded, state_rows
-from atlas.parse import MAX_BYTES, load
-from atlas.refusal import Refused
-from pipeline.errors import NotFound, Usage
 from pipeline.sheets.lines import DIM, STRONG, WARN, Line, title
-from pipeline.sheets.sheet import sheet
-from pipeline.sheets.stored import hypothetical_form, hypothetical_object
-from pipeline.sources import beside, disk
-from pipeline.sources.beside import Beside
-from pipeline.sources.disk import Content
+from pipeline.sheets.stored import hypothetical_object
 from pipeline.text import json_line, shorten, terminal
 from pipeline.units import binary, scaled
-
-
-def models(path: str) -> Iterable[tuple[str, Content]]:
-    """The models a path means (`-` is stdin), named, with the bytes of their configs; raises `NotFound`."""
-    if path == "-":
-        if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison] - so it is in a process started without one
-            raise NotFound("there is no stdin to read a config from")
-        return [("stdin", sys.stdin.buffer.read(MAX_BYTES + 1))]
-    if not path:
-        raise NotFound("the path is empty: give a config.json, a checkpoint folder, a folder of configs, or -")
-    return disk.configs(Path(path))
-
-
-def is_several(path: Path) -> bool:
-    """A folder of configs, not one checkpoint."""
-    return path.is_dir() and not disk.is_checkpoint(path)
-
-
-def beside_of(path: str) -> Beside | None:
-    """What lies beside the config of a checkpoint's folder; None where the path is no such folder.
-
-    Raises `Invalid` or `NotFound` where a file of it is damaged or lost.
-    """
-    folder = Path(path)
-    return beside.of_folder(folder) if path != "-" and folder.is_dir() and disk.is_checkpoint(folder) else None
-
-
-def derived(raw: Content, name: str, changes: list[str] | None, found: Beside | None = None) -> Derived:
-    """One config derived, with the changes of a what-if applied. Raises `Usage` for a change that cannot be read.
-
-    `found` is what lies beside the config: settings and weights of the checkpoint as it is, so a what-if leaves it out.
-    """
-    if isinstance(raw, Refused):
-        return refusal(raw, name, None)
-    if not changes:
-        plain = derive(raw, name=name)
-        return plain if found is None else beside.weighed(plain, raw, found)
-    try:
-        data = load(raw)
-    except Refused as refused:
-        return refusal(refused, name, None)
-    for change in changes:
-        _apply(data, change)
-    return derive(data, name=name)
-
-
-def _apply(data: dict[str, Any], change: str) -> None:
-    """Set one key; dots reach into objects. A value is JSON, or text where it is none."""
-    key, equals, text = change.partition("=")
-    *path, last = key.split(".")
-    if not equals or not all((*path, last)):
-        raise Usage(f"--set takes KEY=VALUE, such as num_hidden_layers=40, not {change!r}")
-    if any("\ud800" <= character <= "\udfff" for character in change):
-        raise Usage(f"--set {change!r} is not UTF-8 text")
-    for step in path:
-        if data.get(step) is None:  # absent or null: there is no object yet
-            data[step] = {}
-        data = data[step]
-        if not isinstance(data, dict):
-            raise Usage(f"--set {key}: {step} is no object in this config")
-    try:
-        data[last] = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        data[last] = text
 
 
 def as_object(d: Derived, *, layers: bool, evidence: bool) -> dict[str, Any]:
@@ -116,24 +42,11 @@ def encoded(value: object) -> str:
     return json_line(orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode())
 
 
-def sheet_of(
-    name: str,
-    raw: Content,
-    d: Derived,
-    changes: list[str] | None,
-    *,
-    layers: bool,
-    evidence: bool,
-    weights: str | None = None,
-) -> Iterator[Line]:
-    """The sheet of one model; of a what-if, with what it changes against the original."""
-    yield from sheet(d, layers=layers, evidence=evidence)
-    if weights is not None:
-        yield from hypothetical_form(d, weights)
-    if changes and d.model is not None:
-        before = derived(raw, name, None)
-        yield from differences(before.fingerprint, d.fingerprint)
-        yield from computing(before, d)
+def what_if(before: Derived, after: Derived) -> Iterator[Line]:
+    """What a change makes of a model: columns and constants that differ."""
+    if after.model is not None:
+        yield from differences(before.fingerprint, after.fingerprint)
+        yield from computing(before, after)
 
 
 def differences(before: Fingerprint, after: Fingerprint) -> Iterator[Line]:

@@ -14,6 +14,7 @@ from atlas.numbers.tabulate import layers_expanded
 from pipeline.sheets.lines import BAR, DIM, STRONG, WARN, WIDTH, Line, title, wrapped
 from pipeline.sheets.stored import measured, stored_form
 from pipeline.sheets.strip import strip
+from pipeline.sheets.verdicts import VERDICTS, before_quoting
 from pipeline.text import shorten, terminal
 from pipeline.units import binary, scaled
 from schemas.vocabulary import Verdict
@@ -36,6 +37,7 @@ def sheet(derived: Derived, *, layers: bool = False, evidence: bool = False) -> 
     """Every line of a model's sheet."""
     f = derived.fingerprint
     yield from _identity(f)
+    yield from _before_quoting(derived)
     if derived.model is None:
         yield from measured(derived) if f.verdict == Verdict.MEASURED else _refusal(f)
         return
@@ -57,14 +59,19 @@ def _identity(f: Fingerprint) -> Iterator[Line]:
     parts = [f.kind, f.model_type, f.architecture_class, f.design_id and f"design {f.design_id}"]
     if any(parts):
         yield [(shorten(" · ".join(terminal(p) for p in parts if p), WIDTH), DIM)]
+    yield from wrapped(VERDICTS[str(f.verdict)], 2, DIM)
     yield from _reservations(f)
+
+
+def _before_quoting(derived: Derived) -> Iterator[Line]:
+    """What a reader must know before he quotes a number, one sentence a line."""
+    for said in before_quoting(derived):
+        yield from wrapped(f"! {terminal(said)}", 2, WARN)
     yield []
 
 
 def _reservations(f: Fingerprint) -> Iterator[Line]:
-    """What speaks against the numbers below: a total that disagrees, a key that nobody can answer for."""
-    if f.check == "off":
-        yield [("check off: ", WARN), ("the checkpoint's own total is another", STRONG)]
+    """What speaks against the numbers below: a key that nobody can answer for."""
     if f.doubt is not None:
         yield from wrapped(terminal(f.doubt), indent=2)
 

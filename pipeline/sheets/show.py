@@ -1,14 +1,12 @@
-"""What `atlas show` does: find a model in a snapshot, derive its stored text again.
+"""What `atlas show` and `atlas inspect` print of one model: its sheet, a what-if beside it, what is reported of it.
 
-And lay it out with what is reported of it.
-
-The structure is derived from the raw text inside the snapshot; where today's rules give another design than the one
-stored, the sheet
-says so and shows what the snapshot says it is.
+The structure is derived from the raw text that the name led to; where today's rules give another design than a
+snapshot stored, the sheet says so and shows what the snapshot says it is.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,112 +14,140 @@ from typing import Any
 import msgspec
 
 from atlas.derived import Derived
-from atlas.interpret import derive
 from atlas.numbers import measure
-from pipeline.ask.names import resolve
+from pipeline.ask import whatif
+from pipeline.ask.found import Adapter, Found
+from pipeline.durable import write_atomically
 from pipeline.errors import NotFound
-from pipeline.sheets.inspect import as_object, encoded
-from pipeline.sheets.lines import DIM, WARN, Line, title, wrapped
+from pipeline.sheets.inspect import as_object, supposed_object, what_if
+from pipeline.sheets.lines import DIM, STRONG, WARN, Line, title, wrapped
 from pipeline.sheets.sheet import sheet
-from pipeline.sheets.stored import hypothetical_form, hypothetical_object
-from pipeline.store import cite, shelf
+from pipeline.sheets.stored import hypothetical_form
 from pipeline.text import shorten, terminal
 from pipeline.units import binary
 
 
-class Shown(msgspec.Struct, frozen=True):
-    """A model of a snapshot: identity, derivation, and the facts reported of it (fact, value, unit, citation)."""
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked to be shown: layers, evidence, a context and a cache type, a stored form, keys set otherwise."""
 
-    repo_id: str
-    snapshot: str
-    design_id: str | None
-    as_of: str | None
-    source: str
-    derived: Derived
-    reported: list[tuple[str, str, str, str]]
-    cite: str
-
-
-def find(home: Path, snapshot_id: str | None, wanted: str) -> Shown:
-    """The model that a name, full or loose, means; raises `NotFound` with the candidates where that is not one."""
-    import duckdb
-
-    entry, path = shelf.locate(home, snapshot_id)
-    with duckdb.connect(str(path), read_only=True) as con:
-        names = [name for (name,) in con.execute("SELECT repo_id FROM models ORDER BY repo_id").fetchall()]
-        repo = resolve(wanted, names)
-        row = con.execute(
-            "SELECT m.config_id, c.raw, c.raw_bytes, c.design_id, m.as_of::VARCHAR, m.source, m.outcome, f.check "
-            "FROM models m LEFT JOIN configs c USING (config_id) LEFT JOIN fingerprints f USING (repo_id) "
-            "WHERE m.repo_id = ?",
-            [repo],
-        ).fetchall()[0]
-        reported = con.execute(
-            "SELECT fact, value, unit, citation FROM reported WHERE repo_id = ? ORDER BY fact, citation", [repo]
-        ).fetchall()
-    config_id, text, data, design_id, as_of, source, outcome, check = row
-    if config_id is None:
-        raise NotFound(f"{terminal(repo)} is in snapshot {entry.id}, but no config of it was ever read ({outcome})")
-    raw = data if text is None else text.encode()
-    checked = _checked(derive(raw, name=repo), check)
-    return Shown(repo, entry.id, design_id, as_of, source, checked, reported, cite.line(cite.cited(path)))
+    layers: bool = False
+    evidence: bool = False
+    at: int | None = None
+    dtype: str = "bf16"
+    width: float = measure.CACHE_WIDTH
+    weights: str | None = None
+    changes: tuple[str, ...] = ()
 
 
-def _checked(derived: Derived, check: str | None) -> Derived:
-    """The derivation with what the snapshot says of its total against an independent one."""
-    if check is None or derived.model is None:
-        return derived
-    return msgspec.structs.replace(derived, fingerprint=msgspec.structs.replace(derived.fingerprint, check=str(check)))
+def draw(found: Found, file: Path) -> None:
+    """Write the drawing of its architecture as SVG; raises `NotFound` where there is no structure to draw."""
+    from pipeline.drawing import picture
+
+    drawn = picture.draw(found.derived, found.name)
+    if drawn is None:
+        why = found.derived.fingerprint.refusal_reason or "its structure does not say how its parts hang together"
+        raise NotFound(f"{terminal(found.name)} cannot be drawn: {terminal(why)}")
+    write_atomically(file, drawn, point="show.svg")
 
 
-def sheet_of(
-    shown: Shown, *, layers: bool, evidence: bool, dtype: str, width: float, weights: str | None = None
-) -> Iterator[Line]:
-    """The sheet, with the cache in another type where asked for, and what is reported."""
-    yield from sheet(shown.derived, layers=layers, evidence=evidence)
-    yield from _at_width(shown.derived, dtype, width)
-    if weights is not None:
-        yield from hypothetical_form(shown.derived, weights)
-    yield from _reported(shown)
-    if shown.derived.fingerprint.design_id != shown.design_id:
+def sheet_of(found: Found, view: View) -> Iterator[Line]:
+    """The sheet: what must be known of a what-if first, then the model, then what was asked beside it."""
+    changes = list(view.changes)
+    derived = found.what_if(changes)
+    if changes:
+        for said in whatif.warnings(found.derived, derived, changes):
+            yield from wrapped(terminal(said), 0, WARN)
+    if found.adapter is not None:
+        yield from _adapter(found.adapter)
+    yield from sheet(derived, layers=view.layers, evidence=view.evidence)
+    yield from _state(derived, view)
+    if view.weights is not None:
+        yield from hypothetical_form(derived, view.weights)
+    if changes:
+        yield from what_if(found.derived, derived)
+    yield from _reported(found)
+    if found.snapshot is not None and found.derived.fingerprint.design_id != found.design_id:
         yield from wrapped(
-            f"Today's rules give another design than snapshot {shown.snapshot} holds ({shown.design_id}).", 0, WARN
+            f"Today's rules give another design than snapshot {found.snapshot} holds ({found.design_id}).", 0, WARN
         )
-    yield [(f"snapshot {shown.snapshot}, config from {shown.source} as of {shown.as_of}", DIM)]
-    yield from wrapped(f"cite this snapshot: {shown.cite}", 0, DIM)
+    yield from _origin(found)
 
 
-def _at_width(derived: Derived, dtype: str, width: float) -> Iterator[Line]:
-    if width == measure.CACHE_WIDTH or derived.model is None:
-        return
-    yield title(f"State with the cache at {dtype}", "elements alone, without scales")
-    sizes = {k: measure.kv_bytes(derived.model, t, width) for k, t in measure.CONTEXTS.items()}
-    yield [("  at  ", DIM), *((f"{k.upper()} {binary(n)}    ", "") for k, n in sizes.items())]
+def _origin(found: Found) -> Iterator[Line]:
+    """Where the config is from, cut nowhere."""
+    source = f"config from {found.source}" if found.snapshot is None else found.source
+    if found.snapshot is not None:
+        source += f", config from {found.config_source} as of {found.as_of}"
+    if found.revision is not None and found.snapshot is None:
+        source += f", revision {found.revision}"
+    if found.path is None or found.note:
+        yield from wrapped(terminal("; ".join(filter(None, (source, found.note)))), 0, DIM)
+    if found.cite is not None:
+        yield from wrapped(f"cite this snapshot: {terminal(found.cite)}", 0, DIM)
+
+
+def _adapter(a: Adapter) -> Iterator[Line]:
+    """What an adapter is, whose, and what it weighs itself."""
+    base = a.base_model or "a base that it does not name"
+    yield from wrapped(terminal(f"An adapter ({a.method}) of {base}, no model of its own."), 0, STRONG)
+    told = [("rank", a.rank), ("alpha", None if a.alpha is None else f"{a.alpha:g}"), ("of", ", ".join(a.targets))]
+    said = "; ".join(f"{label} {value}" for label, value in told if value)
+    if said:
+        yield from wrapped(terminal(said), 2, DIM)
+    if a.params is None:
+        yield from wrapped("Its weights are not in this folder as safetensors, so they are not counted.", 2, WARN)
+    else:
+        size = "" if a.bytes is None else f", {a.bytes:,} bytes"
+        yield [("  its own weights  ", DIM), (f"{a.params:,}", STRONG), (f" in {a.tensors:,} tensors{size}", "")]
+    if a.base_model:
+        yield from wrapped(terminal(f"Cache and cost are those of its base: atlas show {a.base_model}"), 2, DIM)
     yield []
 
 
-def _reported(shown: Shown) -> Iterator[Line]:
-    if not shown.reported:
+def _state(derived: Derived, view: View) -> Iterator[Line]:
+    if derived.model is None or derived.fingerprint.kv_bytes_4k is None:
+        return
+    if view.width == measure.CACHE_WIDTH and view.at is None:
+        return
+    yield title(f"State with the cache at {view.dtype}", "elements alone, without scales")
+    contexts = measure.CONTEXTS if view.at is None else {f"{view.at:,} tokens": view.at}
+    sizes = {k: measure.kv_bytes(derived.model, t, view.width) for k, t in contexts.items()}
+    if view.at is None:
+        yield [("  at  ", DIM), *((f"{k.upper()} {binary(n)}    ", "") for k, n in sizes.items())]
+    for k, n in sizes.items() if view.at is not None else ():
+        yield [(f"  at {k}  ", DIM), (f"{math.ceil(n):,} bytes", STRONG), (f" = {binary(n)}", "")]
+    yield []
+
+
+def _reported(found: Found) -> Iterator[Line]:
+    if not found.reported:
         return
     yield title("Reported", "what sources state, not derived here")
-    for fact, value, unit, citation in shown.reported:
+    for fact, value, unit, citation in found.reported:
         said = f"{int(value):,} {unit}" if value.isdecimal() else value
         yield [(f"  {terminal(fact):<18} ", ""), (f"{shorten(terminal(said), 58)}", "bold")]
         yield from wrapped(terminal(citation), 4, DIM)
     yield []
 
 
-def as_json(shown: Shown, *, layers: bool, evidence: bool, dtype: str, width: float, weights: str | None = None) -> str:
-    """The fingerprint as one JSON object, with what is reported and, for another type, the state at it."""
-    made: dict[str, Any] = as_object(shown.derived, layers=layers, evidence=evidence)
-    made["snapshot"] = shown.snapshot
-    made["cite"] = shown.cite
-    made["reported"] = [{"fact": f, "value": v, "unit": u, "citation": c} for f, v, u, c in shown.reported]
-    if width != measure.CACHE_WIDTH and shown.derived.model is not None:
-        made["cache_dtype"] = dtype
-        made["state_bytes_at_dtype"] = {
-            k: measure.kv_bytes(shown.derived.model, t, width) for k, t in measure.CONTEXTS.items()
-        }
-    if weights is not None:
-        made["hypothetical"] = hypothetical_object(shown.derived, weights)
-    return encoded(made)
+def object_of(found: Found, view: View, *, reported: bool = True) -> dict[str, Any]:
+    """The fingerprint as one object, with what was asked beside it; a what-if has its original under `original`."""
+    changes = list(view.changes)
+    derived = found.what_if(changes)
+    made = as_object(derived, layers=view.layers, evidence=view.evidence)
+    made["source"] = found.source
+    if reported:
+        made["snapshot"] = found.snapshot
+        made["cite"] = found.cite
+        made["reported"] = [{"fact": f, "value": v, "unit": u, "citation": c} for f, v, u, c in found.reported]
+    if found.adapter is not None:
+        made["adapter"] = msgspec.to_builtins(found.adapter)
+    if derived.model is not None and (view.width != measure.CACHE_WIDTH or view.at is not None):
+        contexts = measure.CONTEXTS if view.at is None else {str(view.at): view.at}
+        made["cache_dtype"] = view.dtype
+        made["state_bytes_at_dtype"] = {k: measure.kv_bytes(derived.model, t, view.width) for k, t in contexts.items()}
+    made |= supposed_object(derived, view.weights)
+    if changes:
+        made["warnings"] = whatif.warnings(found.derived, derived, changes)
+        made["original"] = as_object(found.derived, layers=view.layers, evidence=view.evidence)
+    return made

@@ -121,3 +121,8 @@ def weighed(derived: Derived, raw: bytes | Mapping[str, Any], beside: Beside) ->
         quant_method=derived.fingerprint.quant_method or (s.method if s else None),
     )
     return msgspec.structs.replace(derived, fingerprint=row, stored=found)
+
+
+def is_whole(folder: Path, name: str) -> bool:
+    """Whether one file holds all weights of a checkpoint's folder."""
+    return headers.weights([p.name for p in folder.iterdir() if p.is_file()]) == [name]

@@ -162,6 +162,14 @@ def local(path: Path) -> Headers:
         raise NotFound(f"{error.filename} cannot be read: {error.strerror}") from error
 
 
+def are_whole(folder: Path) -> bool:
+    """Whether a folder has all weight files that it should, so that their headers can be read."""
+    try:
+        return all(e.shape is not None for e in local(folder).listing.values())
+    except (Invalid, NotFound):
+        return False
+
+
 def _folder(path: Path) -> Headers:
     for name in INDEXES:
         if (path / name).is_file():

@@ -15,7 +15,7 @@ from pipeline.store.build import WHOLE
 from schemas.registry import CONTENT
 
 NAME = "LLM architecture atlas"
-RECORD = Path(__file__).parents[1] / "sources" / "catalogue" / "digests.json"
+RECORD = Path(__file__).with_name("published.json")
 """The digests of the catalogue's own snapshot, as committed."""
 
 

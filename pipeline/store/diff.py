@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import msgspec
 
-from pipeline.store import shelf
+from pipeline.store import shelf, snapshot
 from pipeline.store.shelf import Entry
 from schemas.tables import quoted
 from schemas.vocabulary import Outcome
@@ -109,6 +109,13 @@ def diff(home: Path, before: str, after: str) -> Difference:
     """Hold two snapshots under the home against each other; raises `NotFound` or `Corrupt`."""
     (old, old_path), (new, new_path) = shelf.locate(home, before), shelf.locate(home, after)
     with both(old_path, new_path) as con:
+        return _difference(con, old, new)
+
+
+def of_files(before: Path, after: Path) -> Difference:
+    """Hold two files of snapshots against each other; raises `Corrupt` for one that is none."""
+    old, new = snapshot.proven(before), snapshot.proven(after)
+    with both(before, after) as con:
         return _difference(con, old, new)
 
 

@@ -15,6 +15,7 @@ import msgspec
 
 from pipeline.durable import lock, write_atomically
 from pipeline.errors import AtlasError, Corrupt, NotFound, Usage
+from pipeline.store.versions import require_readable
 
 FOLDER = "snapshots"
 INDEX = "index.json"
@@ -198,10 +199,17 @@ def checked(place: Path, entry: Entry) -> Path:
     return path
 
 
-def locate(home: Path, snapshot_id: str | None = None) -> tuple[Entry, Path]:
-    """The snapshot to read and its checked file. Raises `NotFound`, or `Corrupt` before anything is read from it."""
+def locate(home: Path, snapshot_id: str | None = None, *, of_any_major: bool = False) -> tuple[Entry, Path]:
+    """The snapshot to read and its checked file; of another major version only for who takes its columns as they are.
+
+    Raises:
+        NotFound: there is none, or its columns mean something else; the message says how to derive it again.
+        Corrupt: the file is damaged; nothing was read from it.
+    """
     place = folder(home)
     entry = read(place).entry(snapshot_id)
+    if not of_any_major:
+        require_readable(entry.id, entry.schema_version)
     return entry, checked(place, entry)
 
 

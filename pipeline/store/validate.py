@@ -13,6 +13,7 @@ import polars as pl
 from pipeline.errors import Invalid
 from pipeline.store.build import stored
 from pipeline.store.digest import table_digest
+from pipeline.store.found import own_tables
 from schemas import checks, tables
 from schemas.checks import EXAMPLES, Failure
 from schemas.registry import CONTENT, RECORDS, SNAPSHOT, Table
@@ -36,8 +37,8 @@ class Broken(Invalid):
 
 
 def digests(con: duckdb.DuckDBPyConnection) -> dict[str, tuple[int, str]]:
-    """Rows and digest of every table as the file holds it."""
-    return {t.name: (_rows(con, t), table_digest(t, stored(con, t))) for t in CONTENT}
+    """Rows and digest of every table as the file holds it, with the columns of the version that wrote it."""
+    return {t.name: (_rows(con, t), table_digest(t, stored(con, t))) for t in own_tables(con)}
 
 
 def _rows(con: duckdb.DuckDBPyConnection, table: Table) -> int:

@@ -43,22 +43,26 @@ class Verified(msgspec.Struct, frozen=True):
         return Check.UNCHECKED if self.comparison is None else self.comparison.check
 
 
-def verify(target: str, endpoint: str | None = None) -> Verified:
+def verify(target: str | Path, endpoint: str | None = None, revision: str | None = None) -> Verified:
     """Verify a path, or a repository where there is no such path. Raises `NotFound`, `Invalid` or `Upstream`."""
     path = Path(target)
-    if target and path.exists():
-        return _on_disk(path)
-    if target.startswith((".", "/", "~")):
-        raise NotFound(
-            f"{target} does not exist: give a checkpoint folder, a .safetensors file, or a repository as owner/name"
-        )
+    if str(target) and path.exists():
+        return on_disk(path)
+    if str(target).startswith((".", "/", "~")):
+        raise NotFound(f"{target} does not exist: give a checkpoint folder, a .safetensors file, or owner/name")
+    return on_hub(str(target), revision, endpoint)
+
+
+def on_hub(repo_id: str, revision: str | None = None, endpoint: str | None = None) -> Verified:
+    """Verify a repository of the Hub. Raises `NotFound`, `Invalid` or `Upstream`."""
     from pipeline.hub.remote import checkpoint
 
-    found = checkpoint(target, endpoint)
+    found = checkpoint(repo_id, endpoint, revision or "main")
     return verified(found.repo_id, found.config, found.headers, found.revision, found.settings)
 
 
-def _on_disk(path: Path) -> Verified:
+def on_disk(path: Path) -> Verified:
+    """Verify a checkpoint folder, a file of weights or an index beside its config. Raises `NotFound` or `Invalid`."""
     try:
         folder = path if path.is_dir() else path.parent
         if not (folder / "config.json").is_file():

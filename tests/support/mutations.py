@@ -105,6 +105,8 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns", "decorator_list", "bases", "type_params"):
             continue
+        if name == "keywords" and isinstance(node, ast.ClassDef):  # whether a record is frozen or collected
+            continue
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, ast.AST) and not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)):
                 yield each

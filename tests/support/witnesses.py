@@ -93,7 +93,7 @@ def _compared(row: Row, record: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 BY_ROWS = (
-    *("layers", "parameters", "states", "stored", "refusals", "features", "constants"),
+    *("configs", "layers", "parameters", "states", "stored", "refusals", "features", "constants"),
     *("checks", "reported", "disagreements", "measurements"),
 )
 """Tables of which single rows are known."""

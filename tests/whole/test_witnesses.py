@@ -24,7 +24,7 @@ from pipeline.sources import catalogue
 from pipeline.store import build, snapshot
 from schemas import checks
 from schemas.fields import Field
-from schemas.registry import CONTENT, SNAPSHOT, Table
+from schemas.registry import CONTENT, RECORDS, SNAPSHOT, Table
 from schemas.tables import polars_schema
 from schemas.version import SCHEMA_CHANGES
 
@@ -88,7 +88,7 @@ def con(made: tuple[dict[str, pl.DataFrame], Sources]) -> Iterator[duckdb.DuckDB
     content = made[0]
     with duckdb.connect() as con:
         build._define(con)
-        for table in CONTENT:
+        for table in (*CONTENT, *RECORDS):
             build._insert(con, table, content[table.name])
         rows = {t.name: (content[t.name].height, "") for t in CONTENT}
         build._insert(con, SNAPSHOT, build._manifest(build.Origin("d", "s", content["models"].height, "0"), rows, ""))

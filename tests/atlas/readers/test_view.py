@@ -16,7 +16,7 @@ def test_a_field_under_another_name_is_read_there() -> None:
     """A windowed part asks for `window` and is answered by `sliding_window`; a fact of its own goes before all."""
     spec = Spec("gqa", {"window": "sliding_window"}, {"mixer": "sliding_attention"})
     seen = seen_by(reader(CONFIG), spec, "sliding_attention")
-    assert (seen.count("window"), seen.text("mixer")) == (7, "sliding_attention")
+    assert (seen.count("window"), seen.word("mixer")) == (7, "sliding_attention")
 
 
 def test_a_part_without_names_of_its_own_sees_the_config_itself() -> None:

@@ -44,6 +44,11 @@ def test_every_example_has_an_answer(database: Path, title: str, sql: str) -> No
     assert rows(database, sql) or title in NONE_HERE
 
 
+def test_there_are_thirty_examples_and_each_is_on_the_page() -> None:
+    """The page of queries and --examples come from one list, of at least thirty."""
+    assert len(EXAMPLES) >= 30
+
+
 def test_llama_3_1_8b(database: Path) -> None:
     """Seed 000: 8,030,261,248 weights, shares 70.2 / 16.7 / 13.1 %, 131,072 bytes a token, 16 GiB at 128K."""
     columns = (

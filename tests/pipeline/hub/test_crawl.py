@@ -196,6 +196,21 @@ def test_a_killed_run_in_an_outage_counts_for_nothing_once_it_is_refused(tmp_pat
         assert crawled(tmp_path, hub, today=TUESDAY)[1].outcomes == {"ok": 60}
 
 
+def test_a_repository_that_becomes_gated_at_its_commit_is_asked_again(tmp_path: Path) -> None:
+    """With a token that may not read it: gated, its config kept; opened again: ok. Another token alone asks nothing."""
+    with HubServer(Population(3)) as hub:
+        crawled(tmp_path, hub, token=TOKEN, today=MONDAY)
+        hub.population.edit(1, gated="manual")
+        records, _ = crawled(tmp_path, hub, token=TOKEN, today=TUESDAY)
+        assert (records["org1/model-1"].outcome, records["org1/model-1"].as_of) == (Outcome.GATED, MONDAY)
+        assert records["org1/model-1"].raw is not None
+        hub.population.edit(1, gated=False)
+        records, summary = crawled(tmp_path, hub, token=TOKEN, today=TUESDAY)
+        assert (records["org1/model-1"].outcome, summary.requests) == (Outcome.OK, 2)
+        assert crawled(tmp_path, hub, token="hf_other", today=TUESDAY)[1].requests == 1
+        assert crawled(tmp_path, hub, today=TUESDAY)[1].requests == 1
+
+
 def test_what_a_stranger_lists_ends_no_crawl(tmp_path: Path) -> None:
     """An entry whose reading fails is malformed by name; times beyond the calendar and odd types are put up with."""
     odd = (

@@ -126,7 +126,7 @@ def test_a_context_beyond_the_stated_one_is_said(tmp_path: Path, capsys: pytest.
 def test_what_cannot_be_compared_ends_with_its_code(
     tmp_path: Path, home: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One model or a wrong option 2, a refused config 3, an unknown name or an empty home 8; a sentence each."""
+    """One model or a wrong option 2, a refused config 3, an unknown name or snapshot 8; a sentence each."""
     good, bad = config(tmp_path / "good.json"), config(tmp_path / "bad.json", num_attention_heads=0)
     for code, arguments in (
         (2, (good,)),
@@ -135,7 +135,7 @@ def test_what_cannot_be_compared_ends_with_its_code(
         (2, (good, str(tmp_path))),
         (3, (good, bad)),
         (8, (good, "no such model at all", "--home", home)),
-        (8, (good, LLAMA, "--home", str(tmp_path / "empty"))),
+        (8, (good, LLAMA, "--home", home, "--snapshot", "2020-01-01")),
     ):
         assert main(["compare", *arguments]) == code
         out, err = capsys.readouterr()

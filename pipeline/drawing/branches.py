@@ -1,0 +1,148 @@
+"""A branch of a layer: the sum it ends in, norms where they stand, its boxes, and where it leaves the stream.
+
+Everything is drawn downwards, against the flow: the sum is on top.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from atlas.numbers.structure import Branch
+from pipeline.drawing import phrases
+from pipeline.drawing.boxes import Box
+from pipeline.drawing.canvas import Canvas, Step
+
+LEFT, RIGHT, STREAM, BOX, END = 100, 430, 114, 130, 422
+"""x of the frames, the residual stream, the boxes and their right edge."""
+PILL = 84
+
+
+class Branching(NamedTuple):
+    """A branch with its boxes, the words of its norms, and how many streams it joins."""
+
+    of: Branch
+    boxes: list[Box]
+    norm: str
+    lanes: int
+
+
+def pill(g: Canvas, word: str, x: float = BOX) -> None:
+    """A norm, here; on the stream it is drawn over it."""
+    for cls in ("w", "n"):
+        g.rect(x, g.y, PILL, 15, cls, 7.5)
+    g.text(x + PILL / 2, g.y + 11.3, word, "m s", "middle", PILL + 8)
+    g.y += 15
+
+
+def on_stream(g: Canvas, word: str, n: int) -> None:
+    """Norms on the stream itself."""
+    for _ in range(n):
+        pill(g, word, STREAM - 12)
+        g.y += 7
+
+
+def plus(g: Canvas, lanes: int) -> tuple[float, float]:
+    """The sum; returns its height and where a branch touches it."""
+    y, r = g.y + 7, 6.5 + (lanes - 1) * 1.5
+    g.out.append(f'<ellipse cx="{STREAM}" cy="{y:.6g}" rx="{r:g}" ry="6.5" class="p"/>')
+    g.path("M", STREAM - 3.5, y, "h7M", STREAM, y - 3.5, "v7")
+    g.arrow(STREAM + r + 1, y, "left")
+    g.y += 16
+    return y, STREAM + r + 4
+
+
+def draw(g: Canvas, b: Branching) -> list[float]:
+    """Draw a branch that ends in a sum of its own. Returns where a source enters."""
+    on_stream(g, b.norm, len(b.of.behind))
+    y, x = plus(g, b.lanes)
+    g.path("M", x, y, "H", BOX + 6, "q4,0 4,4V", g.y)
+    weights(g, b)
+    entered = _body(g, b)
+    g.path("M", BOX + 10, g.y, "v4q0,4 -4,4H", STREAM)
+    g.y += 15
+    on_stream(g, b.norm, len(b.of.ahead))
+    return entered
+
+
+def across(g: Canvas, b: Branching, joins: float) -> list[float]:
+    """Draw a branch whose result rises at the right to a sum at `joins`, past the branches above it."""
+    weights(g, b)
+    top = g.y
+    entered = _body(g, b)
+    g.path("M", END, top + 20, "h4V", joins + 4, "q0,-4 -4,-4H", STREAM + 10.5 + (b.lanes - 1) * 1.5)
+    g.path("M", BOX + 10, g.y, "v4q0,4 -4,4H", STREAM)
+    g.y += 15
+    return entered
+
+
+def weights(g: Canvas, b: Branching) -> None:
+    """The weights of the branch, above its boxes."""
+    n = sum(t.elements * t.stored for box in b.boxes for t in box.part.tensors)
+    g.text(END - 2, g.y - 5, f"{phrases.count(n)} weights" if n else "no weights of its own", "m s", "end")
+
+
+def _body(g: Canvas, b: Branching) -> list[float]:
+    """Norms after, boxes, norms before, and what is not placed."""
+    x = BOX + 10
+    for _ in b.of.after:
+        pill(g, b.norm)
+        g.path("M", x, g.y, "v6")
+        g.y += 6
+    mids = _side_by_side(g, b) if len(b.boxes) > 1 else _alone(g, b)
+    if b.of.spans:
+        g.path("M", x, g.y, "v16")
+        g.text(x + 8, g.y + 11, "behind the norm of the network above", "m s")
+        g.y += 16
+    for _ in () if b.of.own or b.of.spans else b.of.before:
+        g.path("M", x, g.y, "v6")
+        g.y += 6
+        pill(g, b.norm)
+    if b.of.own and len(b.boxes) == 1:
+        g.path("M", x, g.y, "v16")
+        g.text(x + 8, g.y + 11, f"{len(b.of.before)} norms, one on each state it takes", "m s")
+        g.y += 16
+    if b.of.loose:
+        n = len(b.of.loose)
+        g.path("M", x, g.y, "v18")
+        g.text(x + 8, g.y + 12, f"and {n} norm{'s' * (n > 1)}, whose place is not stated", "m s")
+        g.y += 18
+    return [y for y, box in zip(mids, b.boxes, strict=True) if box.is_cross]
+
+
+def _alone(g: Canvas, b: Branching) -> list[float]:
+    mids: list[float] = []
+    for box in b.boxes:
+        box.draw(g, BOX, g.y, END - BOX)
+        mids.append(g.y + box.height / 2)
+        g.y += box.height
+    return mids
+
+
+def _side_by_side(g: Canvas, b: Branching) -> list[float]:
+    """Boxes one over the other, one riser into each at the left and one that collects at the right."""
+    top, left, right, mids, x = g.y, BOX + 18, END - 18, [], BOX + 10
+    g.y += 8
+    for n, box in enumerate(b.boxes):
+        box.draw(g, left, g.y, right - left)
+        mids.append(g.y + box.height / 2)
+        g.y += box.height
+        if b.of.own:
+            g.y += 4
+            pill(g, b.norm, left + 8)
+            mids[-1] = g.y - 7.5
+        g.y += 0 if n == len(b.boxes) - 1 else 6
+    ends = [s for y in mids for s in _steps(END - 4, y, right)]
+    starts = [s for y in mids for s in _steps(x, y, left + (8 if b.of.own else 0))]
+    outs: list[Step] = ["M", x, top, "H", END - 8, "q4,0 4,4V", mids[-1]]
+    if b.of.own:
+        outs = ["M", x, top, "H", END - 8, "q4,0 4,4V", mids[-1] - 24]
+        ends = [s for y in mids for s in _steps(END - 4, y - 24, right)]
+    g.path(*outs, *ends, "M", x, g.y + 6, "V", mids[0], *starts)
+    for y in mids:
+        g.arrow(left + (8 if b.of.own else 0), y, "right")
+    g.y += 6
+    return mids
+
+
+def _steps(x: float, y: float, to: float) -> tuple[Step, ...]:
+    return ("M", x, y, "H", to)

@@ -1,0 +1,177 @@
+"""A part in words: its title, its figures, and what it keeps. Numbers are the structure's."""
+
+from __future__ import annotations
+
+from atlas.numbers.entries import State
+from atlas.numbers.structure import Feeding, Mixing, Part
+from schemas.vocabulary import AttentionKind, Component, Mask, Mixer
+
+NAMES = {
+    "gqa": "Grouped-query attention", "mha": "Multi-head attention", "mqa": "Multi-query attention",
+    "mla": "Latent attention (MLA)", "swa": "Sliding-window attention", "chunked": "Chunked attention",
+    "dsa": "Sparse latent attention", "dsa-shared": "Sparse latent attention", "sparse": "Block-sparse attention",
+    "csa": "Compressed sparse attention", "hca": "Heavily compressed attention", "cross": "Cross-attention",
+    "gdn": "Gated DeltaNet", "kda": "Kimi delta attention", "lightning": "Lightning attention", "mlstm": "Matrix LSTM",
+    "rg_lru": "Gated linear recurrence", "rwkv": "RWKV time mixing", "mamba": "Mamba", "mamba2": "Mamba-2",
+    "conv": "Short convolution",
+}  # fmt: skip
+GATED = {"silu": "SwiGLU", "gelu": "GeGLU", "gelu_tanh": "GeGLU", "gelu_new": "GeGLU", "relu": "ReGLU",
+         "swigluoai": "clamped SwiGLU"}  # fmt: skip
+PLAIN = {"relu2": "ReLU²", "gelu": "GELU", "gelu_tanh": "GELU", "gelu_new": "GELU", "relu": "ReLU", "silu": "SiLU"}
+POSITIONS = {"rope": "RoPE", "nope": "NoPE", "alibi": "ALiBi", "relative": "relative positions"}
+NORMS = {"rmsnorm": "RMSNorm", "layernorm": "LayerNorm", "nonparametric_layernorm": "LayerNorm, no weights"}
+BESIDE = {
+    "hyper.connection": "hyper-connections", "scales": "learned scales of the residual", "norm.gates": "gated norms",
+    "adapters": "an adapter per language", "linear": "one matrix", "conv.after": "a convolution behind the network",
+    "none": "", "residual.none": "", "residual.blocks": "attention over earlier blocks",
+    "embedding.per_layer": "embeddings per layer", "per_layer": "embeddings per layer", "altup": "alternating updates",
+}  # fmt: skip
+
+
+BY_CHANNEL = frozenset({"ssm.mamba", "conv.short", "linear.rwkv"})
+"""Mixers whose state goes by channel: what ranks divide there is no head."""
+
+
+def kind_name(kind: str) -> str:
+    """A kind in words: the last part of it where it has no name."""
+    return BESIDE.get(kind, kind.rpartition(".")[2].replace("_", " "))
+
+
+def size(n: float) -> str:
+    """Bytes in the largest unit of 1,024 that leaves at least one, to three digits."""
+    power = min(3, max(0, (int(n).bit_length() - 1) // 10))
+    scaled = n / 1024**power
+    return f"{scaled:.{3 if scaled < 1000 else 4}g} {('B', 'KiB', 'MiB', 'GiB')[power]}"
+
+
+def count(n: float) -> str:
+    """A count with K, M, B or T, to three digits."""
+    units = ((1e12, " T"), (1e9, " B"), (1e6, " M"), (1e3, " K"))
+    limit, unit = next(((x, u) for x, u in units if n >= x), (1.0, ""))
+    scaled = n / limit
+    return f"{scaled:.3g}{unit}" if scaled < 999.5 else f"{scaled:.0f}{unit}"
+
+
+def width(s: State) -> int:
+    """Bytes of one element: the family's own, else two (bf16)."""
+    return 2 if s.width is None else s.width
+
+
+def title(p: Part) -> str:
+    """What the part is."""
+    i = p.info
+    if isinstance(i, Mixing):
+        return NAMES.get(i.label, i.label)
+    if isinstance(i, Feeding) and i.n_routed:
+        shared = f" + {i.n_shared} shared" if i.n_shared else ""
+        return f"Experts, {i.top_k} of {i.n_routed}{shared}"
+    return "Feed-forward" if isinstance(i, Feeding) else kind_name(p.kind).capitalize()
+
+
+def figures(p: Part, d: int) -> str:
+    """The numbers that make it this one."""
+    if isinstance(p.info, Feeding):
+        return _feeding(p, p.info, d)
+    if not isinstance(p.info, Mixing):
+        return ""
+    said = _attention(p, p.info) if p.info.n_q_heads else _recurrent(p)
+    return ", ".join(s for s in said if s)
+
+
+def _feeding(p: Part, i: Feeding, d: int) -> str:
+    act = (GATED if i.is_gated else PLAIN).get(i.activation, i.activation)
+    said = [act, f"{'each ' if i.n_routed else ''}{d} → {i.d_ff} → {d}"]
+    empty = next((t.choices - t.stored for t in p.tensors if t.choices), 0)
+    said += [f"{empty} choices without weights"] * bool(empty)
+    said += ["norms of its own before and after"] * (p.kind == "ffn.moe_beside")
+    return ", ".join(said)
+
+
+def beside(p: Part) -> str:
+    """A part that stands in no branch, in words; nothing where it holds nothing."""
+    if p.kind == "embedding.per_layer" and not any(t.component is Component.EMBEDDING for t in p.tensors):
+        return "a scale of the layer"
+    return kind_name(p.kind) if p.tensors else ""
+
+
+def state_heads(p: Part) -> int | None:
+    """Heads of a recurrent mixer, each with a state of its own; nothing where its state goes by channel."""
+    return None if p.kind in BY_CHANNEL else next((s.heads for s in p.states if s.heads), None)
+
+
+def _recurrent(p: Part) -> list[str]:
+    """A state by heads, or whole; and the convolution in front of it."""
+    kernel = next((s.kernel for s in p.states if s.kernel), None)
+    held = [s for s in p.states if s.kernel is None]
+    whole = sum(s.elements for s in held)
+    heads = state_heads(p)
+    state = f"{heads} heads, each a state of {whole // heads:,}" if heads and whole else f"state of {whole:,}"
+    return [state if whole else "", f"convolution over {kernel}" if kernel else ""]
+
+
+def _attention(p: Part, i: Mixing) -> list[str]:
+    same = i.v_head_dim in (None, i.head_dim)
+    limit = next((r.limit for r in p.reads if r.limit), None)
+    ways = {Mask.BIDIRECTIONAL: "both ways", Mask.PREFIX: "both ways in the prefix"}.get(i.mask, "")
+    return [
+        f"{i.n_q_heads} heads × {i.head_dim}",
+        "" if same else f"values × {i.v_head_dim}",
+        f"{i.n_kv_heads} KV" if i.n_kv_heads not in (None, i.n_q_heads) else "",
+        _latent(i),
+        _position(i),
+        "QK-norm" if i.qk_norm in ("head", "full", "each", "unit") else "",
+        "sinks" if i.has_sinks else "",
+        "biases" if i.has_bias else "",
+        ways,
+        f"window {i.window:,}" if i.window else "",
+        f"reads the top {limit:,}" if limit else "",
+        "index of an earlier layer" if i.label == "dsa-shared" else "",
+        "" if i.shared_from is None else f"reads the cache of layer {i.shared_from}",
+    ]
+
+
+def _latent(i: Mixing) -> str:
+    if i.latent is None:
+        return ""
+    return f"latent {i.latent} + {i.rotary_dim} rotary" if i.rotary_dim else f"latent {i.latent}"
+
+
+def _position(i: Mixing) -> str:
+    if i.mixer is Mixer.CROSS_ATTENTION or i.position is None:
+        return ""
+    word = POSITIONS.get(i.position, "")
+    partial = i.rotary_dim and i.head_dim and i.rotary_dim < i.head_dim and i.latent is None
+    return f"{word} over {i.rotary_dim}" if word and partial else word
+
+
+def keeps(p: Part) -> str:
+    """What one token leaves behind here, and what has a fixed size."""
+    fixed = sum(s.elements * width(s) for s in p.states if not s.stride)
+    said = [_entry(s) for s in p.states if s.stride]
+    if fixed:
+        said.append(f"{size(fixed)} fixed" if said else f"{size(fixed)}, whatever the length")
+    if not said and isinstance(p.info, Mixing) and p.info.shared_from is not None:
+        return "keeps nothing"
+    return "keeps " + " + ".join(said) if said else ""
+
+
+def _entry(s: State) -> str:
+    per = "source token" if s.kind == "cross" else "token" if s.stride == 1 else f"{s.stride} tokens"
+    index = "index " if s.kind == "index" else ""
+    last = f", last {s.window:,}" if s.window else ""
+    return f"{index}{size(s.elements * width(s))} per {per}{last}"
+
+
+def is_shared(p: Part) -> bool:
+    """Whether all weights of the part are another layer's."""
+    return bool(p.tensors) and not any(t.stored for t in p.tensors)
+
+
+def spoken(p: Part, d: int) -> str:
+    """The part as a clause of the text alternative."""
+    return ", ".join(s for s in (title(p), figures(p, d), keeps(p)) if s)
+
+
+def is_mla(i: Mixing) -> bool:
+    """Whether keys and values are made from one latent."""
+    return i.attention_kind is AttentionKind.MLA

@@ -1,0 +1,66 @@
+"""The stack at true scale: a bar per layer, the first lowest, coloured by its mixer and as long as what it keeps."""
+
+from __future__ import annotations
+
+from atlas.numbers.structure import Feeding, Layer, Mixing, Part, Run
+from pipeline.drawing import colours
+from pipeline.drawing.canvas import Canvas
+from pipeline.drawing.phrases import width
+
+CELL, BARS, LENGTH = 39, 47, 40
+"""x of the two columns, and the length of the longest bar."""
+
+
+def flat(runs: list[Run]) -> list[Layer]:
+    """Every layer in order."""
+    return [x for r in runs for x in r.layers * r.repeats]
+
+
+def leaves(p: Part) -> tuple[float, float]:
+    """Bytes that one token leaves for good, and those that a window ends."""
+    own = [(s.window, s.elements * width(s) / s.stride) for s in p.states if s.kind in ("kv", "index") and s.stride]
+    return sum(b for w, b in own if not w), sum(b for w, b in own if w)
+
+
+def strip(g: Canvas, runs: list[Run], top: float, bottom: float) -> None:
+    """Draw the strip between these heights."""
+    layers = flat(runs)
+    h = min(24.0, (bottom - top) / len(layers))
+    most = max((sum(leaves(p)) for x in dict.fromkeys(layers) for p in x.parts), default=0) or 1
+    for n, x in enumerate(layers):
+        _bar(g, x, bottom - (n + 1) * h, h * (0.84 if h > 4 else 0.7), most)
+    _indices(g, runs, bottom, h)
+
+
+def _bar(g: Canvas, x: Layer, y: float, t: float, most: float) -> None:
+    feeds = [p.info for p in x.parts if isinstance(p.info, Feeding)]
+    if feeds:
+        g.rect(CELL, y, 5, t, "m" if any(i.n_routed for i in feeds) else "e")
+    mixers = [p for p in x.parts if isinstance(p.info, Mixing)]
+    for k, p in enumerate(mixers):
+        with g.group(colours.of_part(p)):
+            _lengths(g, p, y + k * t / len(mixers), t / len(mixers), most)
+
+
+def _lengths(g: Canvas, p: Part, y: float, t: float, most: float) -> None:
+    grows, stops = leaves(p)
+    if not grows + stops:
+        g.rect(BARS, y, 6, t, "f" if p.states else "g")
+        return
+    for start, long, cls in ((0, grows, "f"), (grows, stops, "e")):
+        if long:
+            g.rect(BARS + LENGTH * start / most, y, LENGTH * long / most, t, cls)
+
+
+def _indices(g: Canvas, runs: list[Run], bottom: float, h: float) -> None:
+    """Numbers at the starts of runs, and of the last layer, where there is room."""
+    taken, n, total = bottom + 11.0, 0, sum(r.repeats * len(r.layers) for r in runs)
+    marks: list[int] = []
+    for r in runs:
+        marks.append(n)
+        n += r.repeats * len(r.layers)
+    for mark in dict.fromkeys([*marks, total - 1]):
+        y = bottom - (mark + 0.5) * h + 4
+        if taken - y >= 10:
+            g.text(CELL - 5, y, str(mark), "m s", "end")
+            taken = y

@@ -1,0 +1,154 @@
+"""Drawings say what the structure says: counted against published figures, the same bytes, never a guess."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from atlas.interpret import derive
+from pipeline.drawing import legend, picture
+from pipeline.sources import catalogue
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@cache
+def configs() -> dict[str, bytes]:
+    """The catalogue's configs."""
+    return {e.repo: e.raw for e in catalogue.load()}
+
+
+@cache
+def drawn(repo: str) -> str:
+    """The drawing of a model of the catalogue."""
+    made = picture.draw(derive(configs()[repo], name=repo), repo)
+    assert made is not None
+    return made
+
+
+def texts(repo: str) -> list[str]:
+    """Every line of text of a drawing, from the head downwards."""
+    return ["".join(t.itertext()) for t in ET.fromstring(drawn(repo)).iter(f"{SVG}text")]
+
+
+def test_every_model_of_the_catalogue_is_drawn_well_formed_and_small() -> None:
+    """At most 448 units wide, below 100 kB, with title and words, without an id, a script or a link."""
+    for repo in configs():
+        root = ET.fromstring(drawn(repo))
+        assert (root.get("viewBox") or "").startswith("0 0 448 ")
+        assert len(drawn(repo)) < 100_000, repo
+        assert root.findtext(f"{SVG}title"), repo
+        assert root.findtext(f"{SVG}desc"), repo
+        assert not re.search(r"\bid=|<script|href|url\(", drawn(repo))
+
+
+def test_a_drawing_is_the_same_every_time() -> None:
+    """Same structure, same bytes."""
+    repo = "google/gemma-3-27b-it"
+    assert picture.draw(derive(configs()[repo], name=repo), repo) == drawn(repo)
+
+
+@pytest.mark.parametrize(
+    ("repo", "formula"),
+    [
+        ("deepseek-ai/DeepSeek-V3", "61 layers = 3 A · 58 B"),  # first_k_dense_replace 3 of 61
+        ("google/gemma-3-27b-it", "62 layers = 10 × (5 A, B) · 2 A"),  # five windowed to one full, 62 layers
+        ("openai/gpt-oss-120b", "36 layers = 18 × (A, B)"),  # windowed and full in turn
+        ("Qwen/Qwen3-Next-80B-A3B-Instruct", "48 layers = 12 × (3 A, B)"),  # every fourth full
+        ("meta-llama/Llama-3.1-8B", "32 layers"),
+    ],
+)
+def test_the_stack_is_said_as_its_runs(repo: str, formula: str) -> None:
+    """The formula of published layer plans."""
+    assert formula in [t.replace("\xa0", " ") for t in texts(repo)]
+
+
+@pytest.mark.parametrize(
+    ("repo", "said"),
+    [
+        ("deepseek-ai/DeepSeek-V3", ["Experts, 8 of 256 + 1 shared", "Latent attention (MLA)", "Draft × 1"]),
+        ("deepseek-ai/DeepSeek-V3.2", ["Sparse latent attention"]),
+        ("tiiuae/Falcon-H1-0.5B-Base", ["Grouped-query attention", "Mamba-2"]),
+        ("openai/whisper-large-v3-turbo", ["Cross-attention", "Encoder", "Decoder", "Source"]),
+        ("google-bert/bert-base-uncased", ["Multi-head attention"]),
+    ],
+)
+def test_parts_have_their_names(repo: str, said: list[str]) -> None:
+    """Each part is titled by what it is."""
+    assert set(said) <= set(texts(repo))
+
+
+def norms(repo: str) -> int:
+    """Norms drawn in frames and at the ends."""
+    return sum(t in ("RMSNorm", "LayerNorm") for t in texts(repo))
+
+
+@pytest.mark.parametrize(
+    ("repo", "n"),
+    [
+        ("meta-llama/Llama-3.1-8B", 3),  # before attention, before the network, last
+        ("google/gemma-3-27b-it", 2 * 4 + 1),  # before and behind both, in two kinds of layers, last
+        ("allenai/OLMo-2-1124-7B", 3),  # behind both, last
+        ("tiiuae/falcon-7b", 2),  # one for both side by side, last
+        ("google-bert/bert-base-uncased", 3),  # behind both sums, behind the embedding
+    ],
+)
+def test_norms_are_drawn_where_the_structure_has_them(repo: str, n: int) -> None:
+    """Counted by hand from the layer's code in transformers: each norm of a distinct layer once."""
+    assert norms(repo) == n
+
+
+def test_the_structure_says_how_parts_join() -> None:
+    """Falcon-H1's mixers share a branch; T5's decoder has three in turn; LongCat's experts span three."""
+    falcon = derive(configs()["tiiuae/Falcon-H1-0.5B-Base"]).model
+    t5 = derive(configs()["google/flan-t5-large"]).model
+    longcat = derive({"model_type": "longcat_flash"}).model
+    assert falcon and t5 and longcat  # noqa: PT018 - all are known
+    assert [len(b.parts) for b in falcon.runs[0].layers[0].flow] == [2, 1]
+    decoder = next(r for r in t5.runs if r.stack == "decoder").layers[0]
+    assert [(len(b.parts), len(b.before)) for b in decoder.flow] == [(1, 1), (1, 1), (1, 1)]
+    assert [b.spans for b in longcat.runs[0].layers[0].flow] == [0, 3, 0, 0, 0]
+
+
+def test_a_place_that_is_not_known_is_said_and_not_drawn() -> None:
+    """Zamba2's shared block: its one norm in the layer belongs to the mixer behind it, which its row does not say."""
+    made = picture.draw(derive({"model_type": "zamba2"}), "x/zamba2")
+    assert made is not None
+    assert "whose place is not stated" in made
+
+
+def test_an_eagle_draft_shows_the_states_it_takes() -> None:
+    """EAGLE-3 reads three states of the larger model, 3 x 64 wide, joined to 64, and has a norm on either input."""
+    config = {
+        "model_type": "llama", "architectures": ["LlamaForCausalLMEagle3"], "hidden_size": 64, "num_hidden_layers": 1,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 96, "vocab_size": 200,
+        "draft_vocab_size": 100, "max_position_embeddings": 128, "head_dim": 16,
+    }  # fmt: skip
+    made = picture.draw(derive(config), "x/eagle")
+    assert made is not None
+    assert "States of the larger model: 192 → 64" in made
+    assert "2 norms, one on each state it takes" in made
+
+
+def test_names_cannot_leave_their_place() -> None:
+    """Markup is text, control and direction marks are gone, long names are cut to their room."""
+    name = "o<b>/\u202e\x1b<script>alert(1)</script>" + "x" * 300
+    made = picture.draw(derive(configs()["meta-llama/Llama-3.1-8B"]), name)
+    assert made is not None
+    ET.fromstring(made)
+    assert "<script>" not in made
+    assert not re.search("[\u202e\x1b]", made)
+    assert all(len("".join(t.itertext())) < 90 for t in ET.fromstring(made).iter(f"{SVG}text"))
+
+
+def test_a_refused_model_has_no_drawing() -> None:
+    """Nothing is drawn of what is not known."""
+    assert picture.draw(derive({"model_type": "no such type"}), "x/y") is None
+
+
+def test_the_legend_explains_every_colour() -> None:
+    """One sign for each thing that a mixer can keep, and for nothing."""
+    assert len(list(legend.swatches())) == 7
