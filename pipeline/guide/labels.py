@@ -20,6 +20,8 @@ FAR = 20
 """A name further from its point than this has a line to it."""
 POINT = 5.0
 """Half the room of a point."""
+MARGIN = 20
+"""Pixels above the plot in which a name may still stand."""
 LONGEST = 24
 
 
@@ -99,4 +101,6 @@ def _boxes(across: float, down: float, name: str, plot: Plot) -> dict[str, Box]:
         for dy in HEIGHTS
         for align in order
     }
-    return {place: box for place, box in found.items() if box.left >= 0 and box.right <= plot.width and box.top >= 0}
+    return {
+        place: box for place, box in found.items() if box.left >= 0 and box.right <= plot.width and box.top >= -MARGIN
+    }

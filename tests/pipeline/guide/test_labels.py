@@ -23,9 +23,9 @@ def test_a_name_stands_on_the_side_that_has_room() -> None:
 
 
 def test_two_names_of_one_place_are_set_apart() -> None:
-    """The second of two points on one spot is named below it, where the first is named above."""
+    """The second of two points on one spot is named on its other side."""
     corners = ((1e8, 1.0, None), (9e12, 1e6, None))
-    assert placed((1e9, 1e3, "one"), (1e9, 1e3, "two"), *corners) == ["left-11", "left14", "", ""]
+    assert placed((1e9, 1e3, "one"), (1e9, 1e3, "two"), *corners) == ["left-11", "right-11", "", ""]
 
 
 def test_a_point_without_a_name_has_no_place() -> None:
