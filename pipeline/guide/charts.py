@@ -213,6 +213,8 @@ def _powers(rows: Rows, column: str, factor: int = 4) -> list[int]:
     """Powers of `factor` over the range of a column."""
     low, high = min(r[column] for r in rows), max(r[column] for r in rows)
     found = [factor**k for k in range(26) if low <= factor**k <= high]
+    if len(found) < 3 and factor > 2:
+        return _powers(rows, column, 2)
     return found if len(found) <= 7 else found[:: -(-len(found) // 7)]
 
 

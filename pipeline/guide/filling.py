@@ -8,7 +8,7 @@ from typing import Any
 
 from pipeline.ask.examples import EXAMPLES
 from pipeline.errors import Invalid
-from pipeline.guide import bind, page, prose
+from pipeline.guide import bind, page, prose, terms
 from pipeline.guide.bind import Row, Single, Trace
 from pipeline.guide.blocks import Cross, Links, caption, crossed, details, query_of, table
 from pipeline.guide.book import Book
@@ -16,6 +16,7 @@ from pipeline.guide.page import Page
 from pipeline.guide.queries import Snapshot
 
 CHARTS = "charts"
+GLOSSARY = "glossary"
 MODELS = "models"
 
 
@@ -53,7 +54,9 @@ class Filling:
             "examples": {title: query.strip() for title, query in EXAMPLES.items()},
             "sheets": [{"repo": r, "slug": f"{MODELS}/{s}"} for r, s in self.links.sheets.items()],
             "pages": self.links.pages,
-            "glossary": [g for g in self.book.glossary() if g["slug"] in self.links.pages],
+            "glossary": [
+                g | {"anchor": terms.anchor(g["term"])} for g in self.book.glossary() if g["slug"] in self.links.pages
+            ],
         }
 
     def _cite(self, key: str) -> bind.Markup:
@@ -109,12 +112,19 @@ class Filling:
         self.charts[path] = drawn
         return f"![{alt}]({self.links.root}{path})"
 
+    def _with_terms(self, body: str) -> str:
+        """A module's text with the terms of other modules linked to the glossary."""
+        if GLOSSARY not in self.links.pages or not self.source.front.axis:
+            return body
+        own = self.source.front.glossary
+        return terms.linked(body, [g["term"] for g in self.book.glossary() if g["term"] not in own], f"{GLOSSARY}.md")
+
     def framed(self, body: str) -> str:
         """The page with its first line, its head, its queries and its foot."""
         return self.book.frame.render(
             source=self.source.source,
             front=self.source.front,
-            body=bind.Markup(body.strip()),
+            body=bind.Markup(self._with_terms(body.strip())),
             references=[reference(self.book.references, key) for key in self.source.front.references],
             queries=self.queries,
             about=self.about,

@@ -4,6 +4,19 @@ Values come in finished; nothing here is computed twice.
 """
 
 __all__ = [
-    "changes", "compare", "compared", "doctor", "facts", "inspect", "lines", "progress", "schema", "screen",
-    "sheet", "show", "verdicts", "verified", "widths",
-]  # fmt: skip
+    "changes",
+    "compare",
+    "compared",
+    "doctor",
+    "facts",
+    "inspect",
+    "lines",
+    "progress",
+    "schema",
+    "screen",
+    "sheet",
+    "show",
+    "verdicts",
+    "verified",
+    "widths",
+]
