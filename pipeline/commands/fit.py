@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from pipeline.options import Home, Json, Snapshot
+from pipeline.options import MODEL, Home, Json, Offline, Snapshot
 
 
 def run(
     models: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[MODEL...]", help="Names or paths; without one, every model of the snapshot."),
+        typer.Argument(metavar="[MODEL...]", help=f"{MODEL} Without one, every model of the snapshot."),
     ] = None,
     gpu: Annotated[str | None, typer.Option("--gpu", help="h100, a100, l4, mi300x, ...: one of a small table.")] = None,
     memory: Annotated[str | None, typer.Option("--memory", help="Memory of any other GPU: 24GiB, 80GB.")] = None,
@@ -56,6 +56,7 @@ def run(
     ] = None,
     json: Json = False,
     check: Annotated[bool, typer.Option("--check", help="Exit 9 where it does not fit or is not known.")] = False,
+    offline: Offline = False,
     snapshot: Snapshot = None,
     home: Home = Path(),
 ) -> None:
@@ -70,7 +71,7 @@ def run(
     asked = asking.Asked(
         models=models or [], gpu=gpu, memory=memory, gpus=gpus, tp=tp, pp=pp, ep=ep, dp=dp_attention, at=at,
         sequences=sequences, dtype=dtype, weights=weights, reserve=reserve, under=under, top=top, engine=engine,
-        version=engine_version, inputs=inputs or [], rules=rules, home=home, snapshot=snapshot,
+        version=engine_version, inputs=inputs or [], rules=rules, home=home, snapshot=snapshot, offline=offline,
     )  # fmt: skip
     if predict is not None:
         for line in asking.predictions(asked, predict):

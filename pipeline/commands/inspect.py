@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def run(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help=f"{MODEL} Or a folder of configs.")] = "",
+    model: Annotated[str | None, typer.Argument(metavar="MODEL", help=f"{MODEL} Or a folder of configs.")] = None,
     json: Json = False,
     jsonl: Annotated[
         bool, typer.Option("--jsonl", help="One JSON object per config, bad ones too, in file-name order.")
@@ -46,7 +46,7 @@ def run(
 
         _line(schema())
         return
-    if not model:
+    if model is None:
         raise typer.BadParameter("a model is wanted: its name, OWNER/NAME, or a path")
     from pipeline.ask.found import Asking
     from pipeline.ask.resolver import several as look_up

@@ -10,7 +10,7 @@ import msgspec
 import orjson
 
 from atlas.numbers.ranks import Split
-from pipeline.errors import Invalid, NotFound, Usage
+from pipeline.errors import AtlasError, Invalid, NotFound, Usage
 from pipeline.serve import logs, view
 from pipeline.serve.engines import engine_of
 from pipeline.serve.engines.record import Engine, Geometry, Prediction
@@ -49,6 +49,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     rules: bool = False
     home: Path = Path()
     snapshot: str | None = None
+    offline: bool = False
 
 
 class Answer(NamedTuple):
@@ -69,7 +70,7 @@ def answer(a: Asked) -> Answer:
         fitting = [f for f in found if view.holds(f, wanted)]
         value = {"order": view.ORDER, "asked": _as_value(a), "models": [msgspec.to_builtins(f) for f in fitting]}
         return Answer(value, view.table(fitting[: a.top], found, wanted), bool(fitting))
-    fits = [fit(name, d, wanted) for name, d in (subject(a.home, a.snapshot, m) for m in a.models)]
+    fits = [fit(name, d, wanted) for name, d in (subject(a.home, a.snapshot, m, offline=a.offline) for m in a.models)]
     value = {"asked": _as_value(a), "models": [msgspec.to_builtins(f) for f in fits]}
     return Answer(value, view.sheets(fits, wanted), all(f.fits for f in fits))
 
@@ -115,7 +116,7 @@ def _engine(a: Asked, engine: Engine) -> Answer:
 
 
 def _one(a: Asked, engine: Engine, given: dict[str, Any], model: str) -> tuple[Geometry, Prediction]:
-    name, d = subject(a.home, a.snapshot, model)
+    name, d = subject(a.home, a.snapshot, model, offline=a.offline)
     made = geometry(name, d)
     if made is None:
         raise Invalid(f"{name} is refused ({d.fingerprint.refusal_kind}): {d.fingerprint.refusal_reason}")
@@ -154,8 +155,9 @@ def finder(a: Asked) -> Any:
     def find(model: str) -> Geometry | str:
         if model not in known:
             try:
-                name, d = subject(a.home, a.snapshot, model)
-            except NotFound as reason:
+                # A file of many lines asks the Hub for none of them.
+                name, d = subject(a.home, a.snapshot, model, offline=True)
+            except AtlasError as reason:
                 return known.setdefault(model, f"geometry: {str(reason).partition(chr(10))[0]}")
             made = geometry(name, d)
             known[model] = made or f"{name} is refused ({d.fingerprint.refusal_kind}): {d.fingerprint.refusal_reason}"

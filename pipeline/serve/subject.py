@@ -11,12 +11,12 @@ from pipeline.ask.resolver import resolve
 from pipeline.serve.engines.record import Geometry
 
 
-def subject(home: Path, snapshot: str | None, wanted: str) -> tuple[str, Derived]:
+def subject(home: Path, snapshot: str | None, wanted: str, *, offline: bool = False) -> tuple[str, Derived]:
     """The name and derivation of a model, by any name that names one.
 
     Raises `Usage` for a folder of several configs, `NotFound` where there is no such model, `Upstream` or `Invalid`.
     """
-    found = resolve(wanted, Asking(home=home, snapshot=snapshot))
+    found = resolve(wanted, Asking(home=home, snapshot=snapshot, offline=offline))
     return found.title, found.derived
 
 

@@ -59,8 +59,8 @@ def _identity(f: Fingerprint) -> Iterator[Line]:
     parts = [f.kind, f.model_type, f.architecture_class, f.design_id and f"design {f.design_id}"]
     if any(parts):
         yield [(shorten(" · ".join(terminal(p) for p in parts if p), WIDTH), DIM)]
-    yield from wrapped(VERDICTS[str(f.verdict)], 2, DIM)
     yield from _reservations(f)
+    yield from wrapped(VERDICTS[str(f.verdict)], 2, DIM)
 
 
 def _before_quoting(derived: Derived) -> Iterator[Line]:
