@@ -77,7 +77,7 @@ def test_a_window_of_motif_is_one_longer_than_stated() -> None:
 
 
 def test_experts_of_values_are_not_the_layers_experts() -> None:
-    """Eight tokens touch 16 (1 - (1 - 2/16)^8) = 10.502 of 16 networks, whatever 64 value experts attention has beside."""
+    """Eight tokens touch 16 (1 - (1 - 2/16)^8) = 10.502 of 16 networks; attention's 64 are others."""
     experts = {"num_experts": 16, "num_experts_per_tok": 2, "mova_num_experts": 64, "mova_num_experts_per_tok": 4}
     found = derive({"model_type": "k2_horizon", **experts}).fingerprint
     assert found.n_routed_experts == 16
