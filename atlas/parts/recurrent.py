@@ -60,8 +60,8 @@ class Kda(NamedTuple):
     heads: int
     width: int
     kernel: int
-    low_rank: bool = True  # the decay through a bottleneck as wide as a head
-    low_rank_gate: bool = True  # the output gate too
+    low_rank: bool  # the decay through a bottleneck as wide as a head
+    low_rank_gate: bool  # the output gate too
     decays: int | None = None
 
 

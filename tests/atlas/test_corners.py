@@ -7,6 +7,7 @@ import pytest
 from atlas.interpret import derive
 from atlas.numbers.caches import caches
 from atlas.numbers.structure import Model
+from atlas.numbers.tabulate import layers_expanded
 from atlas.parts.drafting import markov
 from schemas.vocabulary import Role
 
@@ -39,6 +40,7 @@ def test_a_gemma_4_drafter_reads_every_cache_of_its_target() -> None:
     totals = {derive({**base, "num_kv_shared_layers": n}).fingerprint.params_total for n in (0, depth)}
     assert totals == {derive(base).fingerprint.params_total}
     assert derive({**base, "num_kv_shared_layers": 1}).fingerprint.refusal_kind == "not_derivable"
+    assert {e.value for e in derive(base).evidence if e.field == "num_kv_shared_layers"} == {0}
 
 
 def test_a_confidence_is_a_vector_and_the_tables_of_a_chain_are_looked_up() -> None:
@@ -77,8 +79,15 @@ def test_a_window_of_motif_is_one_longer_than_stated() -> None:
 
 
 def test_experts_of_values_are_not_the_layers_experts() -> None:
-    """Eight tokens touch 16 (1 - (1 - 2/16)^8) = 10.502 of 16 networks, whatever 64 experts attention has."""
+    """Eight tokens touch 16 (1 - (1 - 2/16)^8) = 10.502 of 16 networks; attention's 64 are others."""
     experts = {"num_experts": 16, "num_experts_per_tok": 2, "mova_num_experts": 64, "mova_num_experts_per_tok": 4}
     found = derive({"model_type": "k2_horizon", **experts}).fingerprint
     assert found.n_routed_experts == 16
     assert found.experts_touched_b8 == pytest.approx(16 * (1 - 0.875**8))
+
+
+def test_zamba_2_attends_in_nine_layers_of_its_own_list() -> None:
+    """Zamba2Config of transformers 5.24: of 54 layers 6, 12, 18, 24, 30, 36, 42, 47 and 51 are hybrid."""
+    layers = layers_expanded(model(model_type="zamba2"))
+    found = [row.index for row in layers if row.mixer == "full_attention"]
+    assert found == [6, 12, 18, 24, 30, 36, 42, 47, 51]

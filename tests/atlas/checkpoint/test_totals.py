@@ -196,3 +196,10 @@ def test_an_active_figure_may_count_matmul_weights_only(shared: Path) -> None:
 def test_the_config_of_deepseek_is_json() -> None:
     """The hand-written config survives a round trip, as a published one would."""
     assert derive(json.dumps(DEEPSEEK).encode()).fingerprint.params_total == 671_026_419_200
+
+
+@pytest.mark.parametrize(("name", "unit"), [("x-40B", 10e9), ("x-100B", 100e9), ("x-7B", 1e9), ("x-1.5B", 0.1e9)])
+def test_trailing_zeros_of_a_name_are_rounding(name: str, unit: float) -> None:
+    """40B is good to ten billions, 100B to a hundred, 7B to one, 1.5B to a tenth."""
+    (stated,) = in_name(f"org/{name}")
+    assert stated.unit == pytest.approx(unit)
