@@ -22,8 +22,8 @@ SCHEMA_CHANGES: tuple[tuple[str, str], ...] = (
             " experts_touched, kv_bytes_rank and fits."
             " weight_bytes_checkpoint is of the files, never of a stated dtype; table stored has what they hold,"
             " configs.stored_reason why it is not known; params_checkpoint; verdict measured."
-            " New: table runs (what happened in the refresh; models.outcome is never unchanged), views kept and"
-            " lineage, macro kv_bytes_of; kv_bytes of an unknown name or of less than 0 tokens is an error."
+            " New: table runs (what happened in a refresh; models.outcome is never unchanged), views kept and lineage,"
+            " macro kv_bytes_of; kv_bytes of an unknown name or of less than 0 tokens is an error."
         ),
     ),
     ("1.0.0", "First published tables, views and macros."),

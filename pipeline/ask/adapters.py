@@ -9,6 +9,7 @@ import msgspec
 
 from atlas.interpret import derive
 from atlas.numbers.fingerprint import Evidence
+from atlas.numbers.storage import Storage
 from atlas.parse import load
 from atlas.refusal import Refused
 from atlas.stored.form import BITS
@@ -51,7 +52,8 @@ def of_folder(folder: Path) -> Found:
             params_checkpoint=adapter.params,
             weight_bytes_checkpoint=adapter.bytes,
         )
-        derived = msgspec.structs.replace(derived, fingerprint=row, evidence=evidence)
+        stored = Storage(bytes=adapter.bytes, evidence="header")
+        derived = msgspec.structs.replace(derived, fingerprint=row, evidence=evidence, stored=stored)
     return Found(name=name, source=str(folder), path=str(folder), adapter=adapter, made=derived)
 
 

@@ -16,7 +16,9 @@ from pipeline.ask.found import Adapter, Found
 from pipeline.errors import Invalid, Usage
 from pipeline.session import html
 from pipeline.sheets import show
-from pipeline.sheets.compare import Compared, as_object, facts, table
+from pipeline.sheets.compare import as_object, table
+from pipeline.sheets.compared import Compared
+from pipeline.sheets.facts import facts
 from pipeline.sheets.lines import plain
 from pipeline.sheets.widths import context_of, width_of
 

@@ -6,7 +6,9 @@ Values come in finished; nothing here is computed twice.
 __all__ = [
     "changes",
     "compare",
+    "compared",
     "doctor",
+    "facts",
     "inspect",
     "lines",
     "progress",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -21,46 +21,18 @@ from pipeline.ask.found import Asking, Found
 from pipeline.ask.resolver import resolve
 from pipeline.errors import Invalid, Usage
 from pipeline.sheets import inspect
+from pipeline.sheets.compared import Compared, Sized, Subject, beyond, same_design
+from pipeline.sheets.facts import Show, facts, grouped, tokens, unequal
 from pipeline.sheets.lines import DIM, HEAD, STRONG, WARN, WIDTH, Line, title, wrapped
-from pipeline.sheets.sheet import COMPONENTS
-from pipeline.sheets.stored import supposed
 from pipeline.sheets.verdicts import VERDICTS
 from pipeline.text import markdown, shorten, terminal
-from pipeline.units import binary, scaled
+from pipeline.units import scaled
 
 LABEL = 24
 ABREAST = 4
 """Models in one table of 80 columns; further ones follow in tables of their own."""
 
 MARK = "≠"
-
-
-class Sized(msgspec.Struct, frozen=True, kw_only=True):
-    """What depends on the context and on the type of the cache; null for an encoder, which keeps no cache."""
-
-    kv_bytes_per_token: int | None = None
-    state_bytes: int | None = None
-    attention_flops_per_token: int | None = None
-    decode_bytes_per_token: int | None = None
-
-
-class Subject(msgspec.Struct, frozen=True):
-    """One model of the comparison: its name, where its config comes from, and its numbers."""
-
-    name: str
-    source: str
-    row: Fingerprint
-    sized: Sized
-    derived: Derived
-
-
-class Compared(msgspec.Struct, frozen=True):
-    """The models, the context in tokens, and the type of the cache."""
-
-    subjects: tuple[Subject, ...]
-    at: int
-    dtype: str
-    weights: str | None = None  # a form that the files are supposed to have
 
 
 def compare(
@@ -101,198 +73,6 @@ def _sized(derived: Derived, at: int, width: float) -> Sized:
     )
 
 
-Show = Callable[[Any], str]
-"""A value that is not null, in few characters."""
-
-Fact = tuple[str, Show, list[Any]]
-"""A label, how its values are shown, and one value a model."""
-
-
-def facts(c: Compared) -> Iterator[tuple[str, list[Fact]]]:
-    """The sections of the table; facts that apply to none of the models are left out."""
-    rows = [s.row for s in c.subjects]
-    at = tokens(c.at)
-    yield "Shape", _applying(_shape(rows))
-    yield "Weights", _applying(_weights(rows))
-    if c.weights is not None:
-        sizes = [supposed(s.derived, c.weights).bytes for s in c.subjects]
-        yield f"Stored as {c.weights}, hypothetical", _applying([("tensor bytes", binary, list(sizes))])
-    yield "Computation, where it differs", _computation(c)
-    yield f"One sequence, cache at {c.dtype}", _applying(_state(c, at))
-    yield "One token, weights at bf16", _applying(_cost(c, at))
-    yield "Several GPUs, and a batch", _applying(_parallel(rows))
-    yield "What else differs", _rest(rows)
-
-
-def _computation(c: Compared) -> list[Fact]:
-    """Epsilons, scales, pairings and the like that are not the same for all."""
-    found = inspect.other_constants([s.derived for s in c.subjects])
-    return [(name.replace("_", " "), _brief, list(values)) for name, values in found.items()]
-
-
-def _brief(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-_ELSEWHERE = (
-    "repo_id", "revision", "release_date", "created_at", "model_type", "design_id", "doubt", "n_layers",
-    "layer_pattern", "d_model", "vocab_size", "attention_kind", "n_q_heads", "n_kv_heads", "head_dim", "sliding_window",
-    "d_ff", "activation", "is_moe", "experts_per_token", "n_routed_experts", "n_shared_experts", "moe_d_ff",
-    "norm_class", "norm_placement", "position", "max_context", "dtype", "quant_method", "has_towers", "tp_degrees",
-)  # fmt: skip
-_FOLLOWING = (
-    "params_", "share_", "kv_", "index_", "state_b", "growth_", "flops_", "attention_flops", "prefill_", "decode_",
-    "weight_bytes", "experts_touched", "dispatch_", "combine_", "tp_alignment", "cross_", "source_", "draft_",
-)  # fmt: skip
-"""Columns that the sections above show, or whose difference follows from what they show."""
-
-
-def _rest(rows: list[Fingerprint]) -> list[Fact]:
-    """Every other column that is not the same for all; of one that is a map, the entries that differ."""
-    found: list[Fact] = []
-    for name in Fingerprint.__struct_fields__:
-        values = [getattr(r, name) for r in rows]
-        if name in _ELSEWHERE or name.startswith(_FOLLOWING) or not _differs(values):
-            continue
-        if all(isinstance(v, dict | None) for v in values):
-            maps: list[dict[str, Any]] = [v or {} for v in values]
-            keys = dict.fromkeys(k for m in maps for k in m)
-            entries = [(k, [m.get(k) for m in maps]) for k in keys]
-            found += [(f"{_words(name)}: {k}", _brief, each) for k, each in entries if _differs(each)]
-        else:
-            found.append((_words(name), _brief, values))
-    return found
-
-
-def _words(name: str) -> str:
-    return name.removeprefix("is_").removeprefix("has_").removeprefix("n_").replace("_", " ")
-
-
-def same_design(c: Compared) -> bool:
-    """Whether all models have one design and yet compute something else."""
-    one = len({s.row.design_id for s in c.subjects}) == 1
-    return one and bool(inspect.other_constants([s.derived for s in c.subjects]))
-
-
-def _applying(found: list[Fact]) -> list[Fact]:
-    return [f for f in found if any(v is not None for v in f[2])]
-
-
-def _column(rows: list[Fingerprint], label: str, name: str, show: Show = str) -> Fact:
-    return label, show, [getattr(r, name) for r in rows]
-
-
-def _shape(rows: list[Fingerprint]) -> list[Fact]:
-    return [
-        *(_column(rows, label, name) for label, name in (("family", "model_type"), ("design", "design_id"))),
-        _column(rows, "layers", "n_layers"),
-        _column(rows, "layer pattern", "layer_pattern"),
-        _column(rows, "width", "d_model", _count),
-        _column(rows, "vocabulary", "vocab_size", _count),
-        _column(rows, "attention", "attention_kind"),
-        _column(rows, "query heads", "n_q_heads"),
-        _column(rows, "KV heads", "n_kv_heads"),
-        _column(rows, "head width", "head_dim"),
-        _column(rows, "window", "sliding_window", _count),
-        _column(rows, "dense ffn width", "d_ff", _count),
-        _column(rows, "activation", "activation"),
-        ("experts", str, [_experts(r) for r in rows]),
-        _column(rows, "expert width", "moe_d_ff", _count),
-        ("norm", str, [f"{r.norm_class}, {r.norm_placement}" for r in rows]),
-        _column(rows, "position", "position"),
-        _column(rows, "context stated", "max_context", _count),
-    ]
-
-
-def _experts(row: Fingerprint) -> str | None:
-    if not row.is_moe:
-        return None
-    return f"{row.experts_per_token} of {row.n_routed_experts}" + (
-        f" + {row.n_shared_experts}" if row.n_shared_experts else ""
-    )
-
-
-def _weights(rows: list[Fingerprint]) -> list[Fact]:
-    parts = [_column(rows, f"  {label}", f"params_{key}", _count) for key, label in COMPONENTS.items()]
-    return [
-        _column(rows, "parameters", "params_total", _count),
-        *(fact for fact in parts if any(fact[2])),
-        _column(rows, "one token uses", "params_active", _count),
-        _column(rows, "  and multiplies by", "params_active_compute", _count),
-        _column(rows, "drafting (MTP) layers", "params_mtp", _count),
-        ("towers, projectors", str, [_towers(r) for r in rows]),
-        _column(rows, "bytes at bf16", "weight_bytes_bf16", binary),
-        ("stored type", str, [_stored(r) for r in rows]),
-        _column(rows, "bytes as stored", "weight_bytes_checkpoint", binary),
-    ]
-
-
-def _towers(row: Fingerprint) -> str | None:
-    if not row.has_towers:
-        return None
-    return "there, not counted" if row.params_towers is None else f"{row.params_towers:,}"
-
-
-def _stored(row: Fingerprint) -> str | None:
-    return ", ".join(x for x in (row.dtype, row.quant_method) if x) or None
-
-
-def _state(c: Compared, at: str) -> list[Fact]:
-    constant = _column([s.row for s in c.subjects], "bytes of fixed size", "state_bytes_constant", _count)
-    rows = [s.row for s in c.subjects]
-    index = _column(rows, "+ index, each token", "index_bytes_per_token", _count)
-    return [
-        _sizes(c, "bytes a token adds", "kv_bytes_per_token", _count),
-        *([index] if any(index[2]) else []),
-        *([constant] if any(constant[2]) else []),
-        _sizes(c, f"at {at}", "state_bytes", binary),
-    ]
-
-
-def _cost(c: Compared, at: str) -> list[Fact]:
-    return [
-        _column([s.row for s in c.subjects], "FLOPs", "flops_per_token", scaled),
-        _sizes(c, f"+ looking back at {at}", "attention_flops_per_token", scaled),
-        _sizes(c, f"decode reads at {at}", "decode_bytes_per_token", binary),
-    ]
-
-
-def _parallel(rows: list[Fingerprint]) -> list[Fact]:
-    """Tensor-parallel degrees, what a rank of eight holds, experts in a batch, bytes on a network."""
-    degrees = [
-        (f"TP {t}", str, [None if r.tp_degrees is None else r.tp_degrees[t] for r in rows])
-        for t in ("2", "4", "8", "16")
-    ]
-    return [
-        *degrees,
-        _column(rows, "weights a rank, TP 8", "params_rank_tp8", _count),
-        _column(rows, "cache B/token, TP 8", "kv_bytes_per_token_rank_tp8", lambda n: f"{n:,.0f}"),
-        _column(rows, "experts touched by 64", "experts_touched_b64", lambda n: f"{n:,.1f}"),
-        _column(rows, "step of 64 reads", "decode_weight_bytes_b64", binary),
-        _column(rows, "sent to experts, token", "dispatch_bytes_per_token", binary),
-    ]
-
-
-def _sizes(c: Compared, label: str, name: str, show: Show) -> Fact:
-    return label, show, [getattr(s.sized, name) for s in c.subjects]
-
-
-def _count(n: int) -> str:
-    return f"{n:,}"
-
-
-def tokens(n: int) -> str:
-    """A context in the words of --at: 128K, 1M, or the number."""
-    for size, unit in ((1024 * 1024, "M"), (1024, "K")):
-        if n % size == 0:
-            return f"{n // size}{unit}"
-    return f"{n:,}"
-
-
-def _differs(values: Sequence[object]) -> bool:
-    return any(v != values[0] for v in values)
-
-
 def table(c: Compared) -> Iterator[Line]:
     """The comparison for people, in 80 columns."""
     yield from _legend(c)
@@ -325,17 +105,19 @@ def _abreast(c: Compared, shown: slice) -> Iterator[Line]:
         if not found:
             continue
         yield title(section)
-        tight = any(len(_cell(_count, v)) >= each for _, show, values in found if show is _count for v in values[shown])
+        tight = any(
+            len(_cell(grouped, v)) >= each for _, show, values in found if show is grouped for v in values[shown]
+        )
         for label, show, values in found:
-            texts = _texts(scaled if show is _count and tight else show, values)
-            yield from _row(label, texts[shown], each, differs=_differs(values))
+            texts = _texts(scaled if show is grouped and tight else show, values)
+            yield from _row(label, texts[shown], each, differs=unequal(values))
         yield []
 
 
 def _texts(show: Show, values: list[Any]) -> list[str]:
     """The values as text; where different ones would look alike, to the last digit."""
     made = [_cell(show, v) for v in values]
-    if _differs(values) and not _differs(made):
+    if unequal(values) and not unequal(made):
         return [_cell(lambda n: f"{n:,}" if isinstance(n, int | float) else str(n), v) for v in values]
     return made
 
@@ -378,11 +160,6 @@ def _less(name: str, s: Subject, c: Compared) -> str:
 _SIZES = "Sizes are logical bytes of one sequence: no pages, padding or engine's reserve; a cache's scales not counted."
 
 
-def beyond(c: Compared) -> list[Subject]:
-    """Models whose config states less context than the comparison is at."""
-    return [s for s in c.subjects if s.row.max_context is not None and s.row.max_context < c.at]
-
-
 def as_markdown(c: Compared) -> Iterator[str]:
     """One Markdown table, rows that differ marked in their first cell; under it, contexts beyond the stated ones."""
     yield f"| | at {tokens(c.at)}, cache at {c.dtype} | {' | '.join(markdown(s.name) for s in c.subjects)} |"
@@ -390,7 +167,7 @@ def as_markdown(c: Compared) -> Iterator[str]:
     for _, found in facts(c):
         for label, show, values in found:
             cells = ["-" if v is None else markdown(show(v)) for v in values]
-            yield f"| {MARK if _differs(values) else ''} | {label.strip()} | {' | '.join(cells)} |"
+            yield f"| {MARK if unequal(values) else ''} | {label.strip()} | {' | '.join(cells)} |"
     if same_design(c):
         yield from ("", SAME)
     for s in beyond(c):
@@ -404,7 +181,7 @@ def as_object(c: Compared) -> dict[str, Any]:
         for s in c.subjects
     ]
     columns = [k for k in Fingerprint.__struct_fields__ if k not in ("repo_id", "revision")]
-    differing = [k for k in columns if _differs([getattr(s.row, k) for s in c.subjects])]
+    differing = [k for k in columns if unequal([getattr(s.row, k) for s in c.subjects])]
     constants = inspect.other_constants([s.derived for s in c.subjects])
     made = {"context": c.at, "cache_dtype": c.dtype, "models": models, "differing": differing}
     return made | {"constants": constants, "same_design": len({s.row.design_id for s in c.subjects}) == 1}

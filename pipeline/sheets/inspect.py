@@ -11,7 +11,7 @@ import orjson
 from atlas.derived import Derived
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.numbers.tabulate import layers_expanded, state_rows
-from pipeline.sheets.lines import DIM, STRONG, WARN, Line, title
+from pipeline.sheets.lines import DIM, STRONG, WARN, Line, title, wrapped
 from pipeline.sheets.stored import hypothetical_object
 from pipeline.text import json_line, shorten, terminal
 from pipeline.units import binary, scaled
@@ -57,9 +57,20 @@ def differences(before: Fingerprint, after: Fingerprint) -> Iterator[Line]:
         was, now = getattr(before, column), getattr(after, column)
         maps = isinstance(was, dict) and isinstance(now, dict)
         for label, one, other in _entries(column, was, now) if maps else ((column, was, now),):
-            yield [(f"  {label:<32}", ""), (f"{_shown(one):>22}", DIM), (f"{_shown(other):>22}", STRONG)]
+            yield from _pair(label, one, other)
     if not columns:
         yield [("  no column differs", DIM)]
+
+
+def _pair(label: str, one: object, other: object) -> Iterator[Line]:
+    """Two values on a line, or each on lines of its own where a word would be cut."""
+    texts = [terminal(str(v)) for v in (one, other)]
+    if all(len(t) <= 21 or not isinstance(v, str | list | tuple) for t, v in zip(texts, (one, other), strict=True)):
+        yield [(f"  {label:<32}", ""), (f"{_shown(one):>22}", DIM), (f"{_shown(other):>22}", STRONG)]
+        return
+    yield [(f"  {label}", "")]
+    yield from wrapped(f"was {texts[0]}", 6, DIM)
+    yield from wrapped(f"now {texts[1]}", 6, STRONG)
 
 
 def computing(before: Derived, after: Derived) -> Iterator[Line]:

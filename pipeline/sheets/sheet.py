@@ -253,7 +253,7 @@ def _batches(f: Fingerprint) -> Iterator[Line]:
     if f.experts_touched_b64 is None or f.dispatch_bytes_per_token is None:
         return
     touched = ", ".join(f"{n or 0:,.1f}" for n in (f.experts_touched_b8, f.experts_touched_b64, f.experts_touched_b256))
-    yield [("  batch        ", DIM), (f"8, 64, 256 tokens touch {touched} experts a layer, routed evenly", "")]
+    yield [("  batch        ", DIM), (f"8, 64, 256 tokens touch {touched} experts a layer", "")]
     yield [
         ("  network      ", DIM),
         (f"{binary(f.dispatch_bytes_per_token)} sent to experts and ", ""),

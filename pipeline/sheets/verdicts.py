@@ -39,6 +39,8 @@ def _weights(f: Fingerprint) -> Iterator[str]:
         yield f"The total is of the language model: {' and '.join(left)} are beside it."
     if f.weight_bytes_checkpoint is not None and f.weight_bytes_bf16 is not None and f.quant_method:
         stored, plain = binary(f.weight_bytes_checkpoint), binary(f.weight_bytes_bf16)
+        if stored == plain:
+            return
         yield f"Stored as {f.quant_method}: its files are {stored}, not the {plain} of bf16."
     elif f.quant_method:
         yield f"Stored as {f.quant_method}: what its files weigh is not proven, and it is not the size at bf16."

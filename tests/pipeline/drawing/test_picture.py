@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import guide
 import pytest
 
 from atlas.interpret import derive
+from pipeline.cli import main
 from pipeline.drawing import legend, picture
 from pipeline.sources import catalogue
 
@@ -152,3 +155,10 @@ def test_a_refused_model_has_no_drawing() -> None:
 def test_the_legend_explains_every_colour() -> None:
     """One sign for each thing that a mixer can keep, and for nothing."""
     assert len(list(legend.swatches())) == 7
+
+
+def test_show_writes_the_drawing_of_a_model(tmp_path: Path) -> None:
+    """`atlas show MODEL --svg FILE` gives the picture that the model's structure gives."""
+    repo, file = "meta-llama/Llama-3.1-8B", tmp_path / "llama.svg"
+    assert main(["show", repo, "--svg", str(file), "--home", str(guide.home())]) == 0
+    assert file.read_text("utf-8") == drawn(repo)

@@ -229,7 +229,7 @@ def test_what_is_shown_comes_as_csv(watched: Watched) -> None:
 
 
 def test_twenty_thousand_models_are_filtered_at_once(opened: tuple[object, str], tmp_path: Path) -> None:
-    """First rows within a second, a filter within 100 ms of script; five times as much on a busy machine."""
+    """First rows within a second, a filter within 100 ms; five times as much is allowed on a busy machine."""
     g = site.made().gathered
     many = [{**m, "repo_id": f"{m['repo_id']}-{n}"} for n in range(-(-20_000 // len(g.models))) for m in g.models][
         :20_000
@@ -243,10 +243,9 @@ def test_twenty_thousand_models_are_filtered_at_once(opened: tuple[object, str],
         page = watched.go("models.html")
         assert "20,000 of 20,000 models" in page.locator(".count").inner_text()
         ready = page.evaluate("performance.getEntriesByName('ready')[0].startTime")
-        took = page.evaluate(
-            "() => { const i = document.querySelector('[aria-label=\"Filter Mixers\"]'); i.value = 'sliding';"
-            " const t = performance.now();"
-            " i.dispatchEvent(new Event('input')); return performance.now() - t; }"
+        took = page.get_by_label("Filter Mixers").evaluate(
+            "i => { i.value = 'sliding'; const t = performance.now(); i.dispatchEvent(new Event('input')); "
+            "return performance.now() - t; }"
         )
         assert (watched.wrong, ready < 5_000, took < 500) == ([], True, True), (ready, took)
         watched.close()

@@ -1,0 +1,47 @@
+"""A model as the atlas holds it: the row of a snapshot, or the entry of the embedded catalogue."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pipeline.ask.found import Found
+from pipeline.errors import NotFound
+from pipeline.text import terminal
+
+
+def of_catalogue(repo: str) -> Found:
+    """A model of the embedded catalogue."""
+    from pipeline.sources import catalogue
+
+    entry = next(e for e in catalogue.load() if e.repo == repo)
+    reported = tuple((r.fact.value, str(r.value), r.unit, r.citation) for r in entry.reported)
+    return Found(
+        name=repo, source=f"the catalogue of {catalogue.dated()}", raw=entry.raw, as_of=str(entry.retrieved),
+        reported=reported, config_source="catalogue",
+    )  # fmt: skip
+
+
+def of_snapshot(repo: str, snapshot: str, path: Path) -> Found:
+    """A model of a snapshot's file; raises `NotFound` where no config of it was ever read."""
+    import duckdb
+
+    from pipeline.store import cite
+
+    with duckdb.connect(str(path), read_only=True) as con:
+        row = con.execute(
+            "SELECT m.config_id, c.raw, c.raw_bytes, c.design_id, m.as_of::VARCHAR, m.source, m.outcome, m.revision, "
+            "f.check FROM models m LEFT JOIN configs c USING (config_id) LEFT JOIN fingerprints f USING (repo_id) "
+            "WHERE m.repo_id = ?",
+            [repo],
+        ).fetchall()[0]
+        reported = con.execute(
+            "SELECT fact, value, unit, citation FROM reported WHERE repo_id = ? ORDER BY fact, citation", [repo]
+        ).fetchall()
+    config_id, text, data, design_id, as_of, source, outcome, revision, check = row
+    if config_id is None:
+        raise NotFound(f"{terminal(repo)} is in snapshot {snapshot}, but no config of it was ever read ({outcome})")
+    return Found(
+        name=repo, source=f"snapshot {snapshot}", raw=data if text is None else text.encode(), snapshot=snapshot,
+        design_id=design_id, as_of=as_of, config_source=source, reported=tuple(reported), revision=revision,
+        check=None if check is None else str(check), cite=cite.line(cite.cited(path)),
+    )  # fmt: skip
