@@ -14,9 +14,7 @@ from schemas.vocabulary import Check, Verdict
 
 
 def test_every_published_total_is_ours_or_explained_to_the_last_weight() -> None:
-    """Each total of the catalogue is the derived one, or that plus counted parts; what is unchecked is packed,
-    or has scales of FP8 that no rule counts.
-    """
+    """Each total of the catalogue is ours, or ours plus counted parts; the unchecked are packed or have odd scales."""
     found = holding.rows(catalogue.load())["checks"]
     assert {r["repo_id"]: r["note"] for r in found if r["result"] == Check.OFF} == {}
     packed = {e.repo for e in catalogue.load() if e.expect and catalogue.Content.PACKED in e.expect.holds}
