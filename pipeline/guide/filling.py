@@ -100,13 +100,6 @@ class Filling:
         said = caption(query_of(data or rows, columns), tier, f"{alt} Snapshot {self.named}")
         return f"{image}\n\n{said}\n\n{details('The data of this chart', below)}"
 
-    def _with_terms(self, body: str) -> str:
-        """A module's text with the terms of other modules linked to the glossary."""
-        if GLOSSARY not in self.links.pages or not self.source.front.axis:
-            return body
-        own = self.source.front.glossary
-        return terms.linked(body, [g["term"] for g in self.book.glossary() if g["term"] not in own], f"{GLOSSARY}.md")
-
     def _drawing(self, alt: str) -> str:
         """Draw the architecture of the page's model into a file beside the page; give the image."""
         from pipeline.drawing import picture
@@ -118,6 +111,13 @@ class Filling:
         path = f"{CHARTS}/{Path(self.source.slug).name}--architecture.svg"
         self.charts[path] = drawn
         return f"![{alt}]({self.links.root}{path})"
+
+    def _with_terms(self, body: str) -> str:
+        """A module's text with the terms of other modules linked to the glossary."""
+        if GLOSSARY not in self.links.pages or not self.source.front.axis:
+            return body
+        own = self.source.front.glossary
+        return terms.linked(body, [g["term"] for g in self.book.glossary() if g["term"] not in own], f"{GLOSSARY}.md")
 
     def framed(self, body: str) -> str:
         """The page with its first line, its head, its queries and its foot."""

@@ -51,8 +51,8 @@ def built() -> Report:
 
 
 def text(slug: str) -> str:
-    """One generated page."""
-    return built().files[f"{slug}.md"]
+    """One generated page, without the links of its terms to the glossary."""
+    return re.sub(r"\[([^\]]+)\]\(glossary\.md#[^)]*\)", r"\1", built().files[f"{slug}.md"])
 
 
 def tables(markdown: str) -> list[Table]:
