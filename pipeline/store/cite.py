@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 import msgspec
 
+from pipeline.durable import write_atomically
 from pipeline.store import shelf
 from pipeline.store.build import WHOLE
 from schemas.registry import CONTENT
@@ -88,4 +89,5 @@ def against_record(path: Path, record: Path = RECORD) -> str | None:
 def record(home: Path, at: Path = RECORD) -> None:
     """Write the digests of a home's latest snapshot as those to be committed."""
     _, path = shelf.locate(home)
-    at.write_bytes(msgspec.json.format(msgspec.json.encode(cited(path)), indent=2) + b"\n")
+    text = msgspec.json.format(msgspec.json.encode(cited(path)), indent=2) + b"\n"
+    write_atomically(at, text.decode(), point="cite.record")

@@ -376,7 +376,7 @@ def test_a_chart_may_stand_on_another_query_than_its_data(tmp_path: Path) -> Non
 SELECT unnest([0, 1, 2]) AS index, 'full_attention' AS mixer, 'moe' AS ffn
 ```
 ```sql runs
-SELECT 'full_attention' AS mixer, 3 AS layers
+SELECT 'full_attention' AS mixer, count(*) AS layers FROM (SELECT unnest([0, 1, 2]))
 ```
 {{ chart("s", "layer_strip", rows.cells, [("Mixer", "mixer", "word"), ("Layers", "layers", "count")], alt="Strip.",
   data=rows.runs, index="index", mixer="mixer", ffn="ffn") }}

@@ -154,7 +154,7 @@ def test_show_weighs_the_cache_in_another_type(catalogue_home: Path, capsys: pyt
     [
         (["refresh", "--source", "nowhere-at-all"], 8),
         (["refresh", "--date", "tomorrow"], 2),
-        (["show", "llama 3.1 8b"], 8),
+        (["show", "a model that nobody made"], 8),
         (["sql", "SELECT 1"], 8),
         (["show", "x", "--dtype", "fp99"], 2),
     ],
