@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -36,10 +37,7 @@ def design_columns(model: Model) -> dict[str, Any]:
     Raises `Refused` where a total is beyond what can be stored.
     """
     shape, ledger = shape_of(model), model_ledger(model)
-    if max(params_total(ledger), *ledger.params, *ledger.kv, *ledger.flops, 2 * ledger.active_compute) >= MOST:
-        raise Refused(
-            RefusalKind.BAD_VALUE, "the stated sizes multiply to more than can be stored: no model is this large"
-        )
+    _storable((params_total(ledger), *ledger.params, *ledger.kv, *ledger.flops))
     columns: dict[str, Any] = {
         "design_id": design_id(model),
         "n_layers": model.n_layers,
@@ -53,7 +51,16 @@ def design_columns(model: Model) -> dict[str, Any]:
     }
     if model.has_cache:
         columns |= _cache(ledger)
-    return columns | serving_columns(model) | expert_columns(model)
+    columns |= serving_columns(model) | expert_columns(model)
+    _storable(columns.values())
+    return columns
+
+
+def _storable(numbers: Iterable[object]) -> None:
+    if any(isinstance(n, int | float) and n >= MOST for n in numbers):
+        raise Refused(
+            RefusalKind.BAD_VALUE, "the stated sizes multiply to more than can be stored: no model is this large"
+        )
 
 
 def _attention(shape: Shape) -> dict[str, Any]:

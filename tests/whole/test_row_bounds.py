@@ -82,6 +82,13 @@ def test_positions_that_cannot_be_are_refused(change: dict[str, Any]) -> None:
     assert next(iter(change)) in str(found.refusal_reason)
 
 
+def test_a_sum_over_a_prompt_beyond_what_is_stored_is_refused() -> None:
+    """2^31 heads of 128: a step's FLOPs could be stored, those of a prompt, over T (T + 1) / 2 pairs, cannot."""
+    heads = {"num_attention_heads": 2**31, "num_key_value_heads": 1, "head_dim": 128, "num_hidden_layers": 4}
+    found = derive({"model_type": "exaone4", "hidden_size": 64, **heads}).fingerprint
+    assert (found.verdict, found.refusal_kind) == ("refused", "bad_value")
+
+
 def test_one_bad_config_does_not_stop_a_refresh(tmp_path: Path) -> None:
     """Beside the catalogue, a config with a negative base and one with a context of 2^63 are rows, and it publishes."""
     llama = next(json.loads(e.raw) for e in catalogue.load() if e.repo == "meta-llama/Llama-3.1-8B")
