@@ -19,7 +19,7 @@ FOLDER = "guide"
 _MODULE = re.compile(r"\d\d-")
 _MARK = re.compile(r"[^a-z0-9]+")
 GLOSSARY = "glossary.md"
-_TERM = re.compile(r"<li>\s*(?:<p>)?<strong>(.*?)</strong>")
+_TERM = re.compile(r"<li>\s*(?:<p>)?(?:<a id=\"[^\"]*\"></a>)?<strong>(.*?)</strong>")
 _STRONG = re.compile(r"<strong>([^<]{2,60})</strong>")
 
 
