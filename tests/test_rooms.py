@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from places import ROOT
+from places import FIXTURES, ROOT, TESTS
 
 GROUND = {"errors", "text", "units", "durable", "options"}
 """Modules of the pipeline that stand in no room, beside the command itself."""
@@ -108,3 +109,12 @@ def test_every_room_says_what_lives_there(package: str) -> None:
     for path in sorted((ROOT / package).glob("*/__init__.py")):
         said = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
         assert said.count(".") + said.count(";") + said.count(":") >= 1, path
+
+
+def test_every_module_has_a_test_of_its_name_or_a_named_one() -> None:
+    """A module without a test file of its own is listed with the test that holds it; the list has no other entry."""
+    listed = tomllib.loads((FIXTURES / "held_elsewhere.toml").read_text("utf-8"))
+    modules = [p.relative_to(ROOT) for top in ("schemas", "atlas", "pipeline") for p in (ROOT / top).rglob("*.py")]
+    alone = {str(m) for m in modules if m.stem != "__init__" and not (TESTS / m.parent / f"test_{m.stem}.py").is_file()}
+    assert alone == set(listed)
+    assert [where for where in listed.values() if not (TESTS / where).exists()] == []
