@@ -67,8 +67,8 @@ def _indexer(s: Sourced, ix: Indexer) -> list[Tensor]:
 
 
 def _states(s: Sourced) -> list[State]:
-    held = [State("kv", s.base.width, window=s.base.window)]
-    held += [State("kv", s.base.width, stride=s.ratio)] * s.makes
+    held = [State("kv", s.base.width, window=s.base.window, keys=s.base.width)]
+    held += [State("kv", s.base.width, stride=s.ratio, keys=s.base.width)] * s.makes
     return held + ([State("index", s.indexer.width, stride=s.ratio, width=INDEX_WIDTH)] if s.indexer and s.keys else [])
 
 

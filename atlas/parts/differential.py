@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from atlas.numbers.structure import Mixing, Part, Read, State, Tensor, part
-from atlas.parts.latent import Mla
+from atlas.parts.latent import Mla, expanded
 from atlas.parts.norms import vector
 from schemas.vocabulary import AttentionKind, Component, Mixer
 
@@ -37,5 +37,5 @@ def gdla(s: Mla, signal: int, kv_heads: int, window: int | None) -> Part:
     width = s.nope + s.rope
     label = "gdla" if window is None else "gdla-swa"
     info = Mixing(mixer, label, AttentionKind.MLA, s.heads, None, width, s.v_head_dim, window, "rope", s.rope, "latent")
-    read = Read(2 * s.heads * (held + s.kv_rank), held, window=window)
-    return part("attention.gdla", made, (State("kv", held, window=window),), (read,), info)
+    read = Read(2 * s.heads * (held + s.kv_rank), held, window=window, prefill=expanded(s))
+    return part("attention.gdla", made, (State("kv", held, window=window, keys=held),), (read,), info)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from atlas.families.loader import available
 from atlas.interpret import derive
 from pipeline.refresh.steps import Options, gather, publish, refresh, tabulate
 from pipeline.sources import catalogue
@@ -87,6 +88,21 @@ def test_a_sum_over_a_prompt_beyond_what_is_stored_is_refused() -> None:
     heads = {"num_attention_heads": 2**31, "num_key_value_heads": 1, "head_dim": 128, "num_hidden_layers": 4}
     found = derive({"model_type": "exaone4", "hidden_size": 64, **heads}).fingerprint
     assert (found.verdict, found.refusal_kind) == ("refused", "bad_value")
+
+
+def test_entries_of_every_family_say_their_keys() -> None:
+    """In the class default of every row, what a cache keeps a token is keys and, perhaps, values: a table's rule."""
+    found = {t: derive({"model_type": t}).model for t in available() if not t.startswith("_")}
+    silent = {
+        f"{t}: {p.kind}"
+        for t, model in found.items()
+        if model is not None
+        for layer in model.counted()
+        for p in layer.parts
+        for s in p.states
+        if s.kind in {"kv", "cross"} and (s.keys is None or s.keys > s.elements)
+    }
+    assert silent == set()
 
 
 def test_one_bad_config_does_not_stop_a_refresh(tmp_path: Path) -> None:
