@@ -49,6 +49,9 @@ def made(raw: str, change: str) -> Counterfactual:
     inner = config.get("text_config", config)
     changes = CHANGES[change](inner)
     inner |= changes
+    if "model_type" in changes:  # code that travels with the repository describes the family it had
+        config.pop("auto_map", None)
+        inner.pop("auto_map", None)
     derived = _derived(config, change)
     if derived.fingerprint.design_id == design:
         raise Invalid(f"{change} changes nothing of this config")

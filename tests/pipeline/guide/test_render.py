@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import json
 import shutil
 import tempfile
 from functools import cache
@@ -422,3 +423,14 @@ def test_a_query_names_only_repositories_of_the_front_matter(tmp_path: Path) -> 
     with pytest.raises(Invalid, match=r"asks for \$exemplar"):
         page.filled(page.read(folder / "p.md"), "a")
     assert page.literal(("o/it's",)) == "(['o/it''s']::VARCHAR[])"
+
+
+def test_a_counterfactual_in_another_family_needs_no_code_of_the_first() -> None:
+    """DeepSeek-V3's file as published names code of its own; without its latent it is another family's all the same."""
+    from pipeline.guide import counterfactual
+    from pipeline.sources import catalogue
+
+    (raw,) = (e.raw for e in catalogue.load() if e.repo == "deepseek-ai/DeepSeek-V3")
+    code = {"auto_map": {"AutoModelForCausalLM": "modeling_deepseek.DeepseekV3ForCausalLM"}}
+    found = counterfactual.made(json.dumps(json.loads(raw) | code), "as_gqa8")
+    assert found.derived.fingerprint.n_kv_heads == 8
