@@ -22,7 +22,7 @@ import filelock
 from pipeline.errors import AtlasError, Busy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 STAGES = ("before", "torn", "written", "renamed")
@@ -100,6 +100,13 @@ def write_atomically(path: Path, data: bytes | str, *, point: str) -> None:
         file.flush()
         failpoint(f"{point}.torn")
         file.write(content[half:])
+
+
+def write_streamed(path: Path, chunks: Iterable[bytes], *, point: str) -> None:
+    """Put what comes in chunks at `path`, all of it or nothing. The folder must exist. Raises as `replacing`."""
+    with replacing(path, point=point) as temporary, telling(path), temporary.open("wb") as file:
+        for chunk in chunks:
+            file.write(chunk)
 
 
 def remove(path: Path, *, point: str) -> None:
