@@ -12,7 +12,7 @@ from schemas.vocabulary import ModelKind
 
 REWARDS = frozenset(("value", "value_bias", "process_reward", "outcome_reward"))
 """Heads with an output that says how good a text is."""
-CLASSIFIERS = frozenset(("score", "token_score", "qa", "sequence", "token", "discriminator"))
+CLASSIFIERS = frozenset(("score", "deep_score", "token_score", "qa", "sequence", "token", "discriminator"))
 """Heads with an output per label, of a text, of a token, or of the ends of a span."""
 
 BY_WORD = {
