@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from atlas.layouts.stacks import by_class
 from atlas.numbers.structure import Part, Standing, Tensor
@@ -12,7 +13,7 @@ from atlas.parts.norms import norm
 from atlas.readers.ends import FIXED, Made, known_head, labels_of, tied
 from atlas.reading.config import Config
 from atlas.reading.encoder import encoder_reader
-from atlas.refusal import bad_value, not_derivable
+from atlas.refusal import bad_value, contradiction, not_derivable
 from schemas.vocabulary import Role
 
 
@@ -29,6 +30,11 @@ def pair(c: Config) -> Made:
 def _effective_tie(c: Config, kind: str, causal: bool) -> bool:
     """Whether every table is the shared one; whether the head is that table is noted."""
     stated, always = tied(c), bool(c.rules.facts.get("always_tied"))
+    inner: Any = c.raw.get("tie_word_embeddings")
+    if c.outer is not c.raw and not always and inner is not None and inner is not stated:
+        raise contradiction(
+            "tie_word_embeddings differs between the wrapper and its pair: which tables are one is not known"
+        )
     rule = "tie_word_embeddings ties every table to the shared one"
     all_tied = c.derived("all_tied", always or stated, rule)
     if kind != "lm":

@@ -16,6 +16,8 @@ from atlas.refusal import shown
 if TYPE_CHECKING:
     from atlas.reading.config import Config
 
+MASK = "is_causal"
+"""Where a wrapper says it beside its language model, which alone the library asks."""
 MOST = 5
 """Keys that one sentence names."""
 
@@ -26,7 +28,7 @@ def doubts(c: Config, unread: Iterable[str]) -> tuple[str, ...]:
     for path in unread:
         key = path.removeprefix(c.prefix)
         value = c.raw[key] if path.startswith(c.prefix) and key in c.raw else c.outer.get(path)
-        if _speaks(value) and key not in c.rules.named and not _repeats(c, key, value):
+        if (_speaks(value) or key == MASK) and key not in c.rules.named and not _repeats(c, key, value):
             found.append(path)
     return tuple(found)
 

@@ -22,7 +22,7 @@ BY_WORD = {
 """Words in a class name or model_type that say what a refused file is."""
 
 
-OF_DRAFTS = ("medusa_", "eagle_", "dflash_", "dspark_", "speculators_")
+OF_DRAFTS = ("medusa_", "hydra_", "eagle_", "dflash_", "dspark_", "speculators_")
 """Beginnings of keys that only drafts have."""
 
 
