@@ -70,7 +70,8 @@ def _unlisted(cls: str, family: str) -> Refused:
 
 def adapter_of(data: Raw) -> str | None:
     """What an adapter's own config says of itself, as a sentence; None where this is no adapter's."""
-    if (
+    of_class = data.get("model_class")
+    if isinstance(of_class, str) and isinstance(data.get("config"), dict) and not data.get("architectures"):
         isinstance(data.get("model_class"), str)
         and isinstance(data.get("config"), dict)
         and not data.get("architectures")
