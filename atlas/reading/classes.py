@@ -72,10 +72,6 @@ def adapter_of(data: Raw) -> str | None:
     """What an adapter's own config says of itself, as a sentence; None where this is no adapter's."""
     of_class = data.get("model_class")
     if isinstance(of_class, str) and isinstance(data.get("config"), dict) and not data.get("architectures"):
-        isinstance(data.get("model_class"), str)
-        and isinstance(data.get("config"), dict)
-        and not data.get("architectures")
-    ):
         base = data.get("model_name")  # of the library `adapters`, whose files state the model's type and width too
         named = f"; it belongs to {base[:120]}" if isinstance(base, str) and base else ""
         return f"an adapter of {of_class[:60]}, which has no architecture of its own{named}"
