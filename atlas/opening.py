@@ -214,6 +214,10 @@ def _with_outer(inner: Family, wrapper: Family, key: str, *, flat: bool = False)
     )
 
 
+OF_LAYERS = ("block_configs", "per_layer_config")
+"""Keys that give single layers other numbers (NAS exports; transformers 5.24, integrations/heterogeneity)."""
+
+
 def _model_type(data: Raw) -> str | None:
     stated = data.get("model_type")
     return None if stated is None else model_type_of(data)
@@ -227,5 +231,10 @@ def proven(c: Config, data: Raw) -> None:
         classes.checked(data, c.rules)
     if data.get("pruned_heads"):
         raise contradiction("pruned_heads is not empty: the stored projections are narrower than the heads stated")
+    told = next((k for k in OF_LAYERS if c.raw.get(k) and k not in c.rules.named and k not in c.rules.irrelevant), None)
+    if told is not None:
+        raise not_derivable(
+            f"{told} gives layers numbers of their own, and the rules of {c.rules.model_type} read none"
+        )
     per_layer.checked(c)
     switches.settled(c)
