@@ -31,7 +31,7 @@ def run(
 
     Any name will do; with none of a snapshot, the embedded catalogue, huggingface_hub's cache and the Hub are looked
     through in this order. Sizes are logical bytes of one sequence; --dtype weighs the cache in another type (states of
-    fixed width stay as they are).
+    fixed width stay as they are). A refused model ends the command with exit code 3.
     """
     from pipeline.ask.found import Asking
     from pipeline.ask.resolver import resolve
@@ -50,5 +50,7 @@ def run(
         return
     if json:
         typer.echo(encoded(show.object_of(found, view)))
-        return
-    write(show.sheet_of(found, view))
+    else:
+        write(show.sheet_of(found, view))
+    if found.what_if(list(view.changes)).fingerprint.verdict == "refused":
+        raise typer.Exit(3)

@@ -16,7 +16,7 @@ from pipeline.ask.resolver import resolve
 from pipeline.errors import NotFound, QueryRefused, Usage
 from pipeline.session import html
 from pipeline.session.model import Comparison, Model
-from pipeline.sheets.compare import compare
+from pipeline.sheets.compare import Wanted, together
 from pipeline.sheets.widths import context_of, width_of
 from pipeline.store import diff, shelf
 from pipeline.text import shorten, terminal
@@ -128,14 +128,18 @@ class Snapshot:
         )
         return pl.DataFrame(self._con.sql(query))
 
-    def compare(self, *names: str, at: int | str = "128k", dtype: str = "bf16") -> Comparison:
-        """Models side by side, by any names. Raises `Usage` for fewer than two, `Invalid` for a refused one.
+    def compare(self, *models: str | Model, at: int | str = "128k", dtype: str = "bf16") -> Comparison:
+        """Models side by side, by any names, what-ifs too. Raises `Usage` for fewer than two, `Invalid` for a refused.
 
         >>> found = open_snapshot(home).compare("llama 3.1 8b", "qwen3 8b")
         >>> found.frame.filter(pl.col("fact") == "layers").row(0)[2:]
         ('32', '36', True)
         """
-        return Comparison(compare(self._within(), names, context_of(str(at)), dtype, width_of(dtype)))
+        if len(models) < 2:
+            raise Usage("one model is nothing to compare: name two or more")
+        made = [m if isinstance(m, Model) else self.model(m) for m in models]
+        wanted = Wanted(at=context_of(str(at)), dtype=dtype, width=width_of(dtype))
+        return Comparison(together([(m.found, m.derived, m.changes) for m in made], wanted))
 
     def diff(self, other: Snapshot | str | Path) -> diff.Difference:
         """What changed from the other snapshot to this one: another one, its file, or its date in the same home."""

@@ -164,18 +164,22 @@ def _cost(c: Compared, at: str) -> list[Fact]:
 
 def _parallel(rows: list[Fingerprint]) -> list[Fact]:
     """Tensor-parallel degrees, what a rank of eight holds, experts in a batch, bytes on a network."""
-    degrees = [
-        (f"TP {t}", str, [None if r.tp_degrees is None else r.tp_degrees[t] for r in rows])
-        for t in ("2", "4", "8", "16")
-    ]
     return [
-        *degrees,
+        *_degrees(rows),
         _column(rows, "weights a rank, TP 8", "params_rank_tp8", grouped),
         _column(rows, "cache B/token, TP 8", "kv_bytes_per_token_rank_tp8", lambda n: f"{n:,.0f}"),
         _column(rows, "experts touched by 64", "experts_touched_b64", lambda n: f"{n:,.1f}"),
         _column(rows, "step of 64 reads", "decode_weight_bytes_b64", binary),
         _column(rows, "sent to experts, token", "dispatch_bytes_per_token", binary),
     ]
+
+
+def _degrees(rows: list[Fingerprint]) -> list[Fact]:
+    """What happens at each tensor-parallel degree; degrees at which it is the same for every model stand together."""
+    alike: dict[tuple[str | None, ...], list[str]] = {}
+    for t in ("2", "4", "8", "16"):
+        alike.setdefault(tuple(None if r.tp_degrees is None else r.tp_degrees[t] for r in rows), []).append(t)
+    return [(f"TP {', '.join(degrees)}", str, list(values)) for values, degrees in alike.items()]
 
 
 def _sizes(c: Compared, label: str, name: str, show: Show) -> Fact:

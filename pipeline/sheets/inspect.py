@@ -65,12 +65,27 @@ def differences(before: Fingerprint, after: Fingerprint) -> Iterator[Line]:
 def _pair(label: str, one: object, other: object) -> Iterator[Line]:
     """Two values on a line, or each on lines of its own where a word would be cut."""
     texts = [terminal(str(v)) for v in (one, other)]
+    if isinstance(one, float) and isinstance(other, float):
+        was, now = _apart(one, other)
+        yield [(f"  {label:<32}", ""), (f"{was:>22}", DIM), (f"{now:>22}", STRONG)]
+        return
     if all(len(t) <= 21 or not isinstance(v, str | list | tuple) for t, v in zip(texts, (one, other), strict=True)):
         yield [(f"  {label:<32}", ""), (f"{_shown(one):>22}", DIM), (f"{_shown(other):>22}", STRONG)]
         return
     yield [(f"  {label}", "")]
     yield from wrapped(f"was {texts[0]}", 6, DIM)
     yield from wrapped(f"now {texts[1]}", 6, STRONG)
+
+
+def _apart(one: float, other: float) -> tuple[str, str]:
+    """Two fractions with as many digits as tell them apart; whole numbers in groups."""
+    if one.is_integer() and other.is_integer():
+        return f"{one:,.0f}", f"{other:,.0f}"
+    for digits in (4, 6, 9, 17):
+        texts = f"{one:.{digits}g}", f"{other:.{digits}g}"
+        if texts[0] != texts[1]:
+            return texts
+    return str(one), str(other)
 
 
 def computing(before: Derived, after: Derived) -> Iterator[Line]:

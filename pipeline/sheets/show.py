@@ -7,6 +7,7 @@ snapshot stored, the sheet says so and shows what the snapshot says it is.
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,7 @@ def sheet_of(found: Found, view: View) -> Iterator[Line]:
     if changes:
         for said in whatif.warnings(found.derived, derived, changes):
             yield from wrapped(terminal(said), 0, WARN)
+        yield from wrapped(f"A what-if, {terminal(', '.join(changes))}: no model that was published.", 0, WARN)
     if found.adapter is not None:
         yield from _adapter(found.adapter)
     yield from sheet(derived, layers=view.layers, evidence=view.evidence)
@@ -65,15 +67,24 @@ def sheet_of(found: Found, view: View) -> Iterator[Line]:
         yield from hypothetical_form(derived, view.weights)
     if changes:
         yield from what_if(found.derived, derived)
-    yield from _reported(found)
+    below = list(_below(found, supposed=bool(changes)))
+    if below and (changes or derived.model is None):
+        yield []
+    yield from below
+
+
+def _below(found: Found, *, supposed: bool) -> Iterator[Line]:
+    """What is said under a sheet: what sources state (of the original alone), another design, where it is from."""
+    if not supposed:
+        yield from _reported(found)
     if found.snapshot is not None and found.derived.fingerprint.design_id != found.design_id:
         yield from wrapped(
             f"Today's rules give another design than snapshot {found.snapshot} holds ({found.design_id}).", 0, WARN
         )
-    yield from _origin(found)
+    yield from _origin(found, supposed=supposed)
 
 
-def _origin(found: Found) -> Iterator[Line]:
+def _origin(found: Found, *, supposed: bool) -> Iterator[Line]:
     """Where the config is from, cut nowhere."""
     source = f"config from {found.source}" if found.snapshot is None else found.source
     if found.snapshot is not None:
@@ -82,7 +93,7 @@ def _origin(found: Found) -> Iterator[Line]:
         source += f", revision {found.revision}"
     if found.path is None or found.note:
         yield from wrapped(terminal("; ".join(filter(None, (source, found.note)))), 0, DIM)
-    if found.cite is not None:
+    if found.cite is not None and not supposed:
         yield from wrapped(f"cite this snapshot: {terminal(found.cite)}", 0, DIM)
 
 
@@ -100,7 +111,9 @@ def _adapter(a: Adapter) -> Iterator[Line]:
         size = "" if a.bytes is None else f", {a.bytes:,} bytes"
         yield [("  its own weights  ", DIM), (f"{a.params:,}", STRONG), (f" in {a.tensors:,} tensors{size}", "")]
     if a.base_model:
-        yield from wrapped(terminal(f"Cache and cost are those of its base: atlas show {a.base_model}"), 2, DIM)
+        yield from wrapped(
+            terminal(f"Cache and cost are those of its base: atlas show {shlex.quote(a.base_model)}"), 2, DIM
+        )
     yield []
 
 
