@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 
 import typer
 
-from pipeline.options import MODEL, Dtype, Endpoint, Home, Json, Offline, Snapshot, Weights
+from pipeline.options import MODEL, Dtype, Endpoint, Home, Json, Offline, Snapshot, Weights, models_named
 
 
 def run(
     models: Annotated[
         list[str],
-        typer.Argument(metavar="MODEL", help=MODEL),
+        typer.Argument(metavar="MODEL", help=MODEL, autocompletion=models_named),
     ],
     changes: Annotated[
         list[str] | None,

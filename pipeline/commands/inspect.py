@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.options import MODEL, At, Dtype, Endpoint, Home, Json, Offline, Set, Snapshot, Weights
+from pipeline.options import MODEL, At, Dtype, Endpoint, Home, Json, Offline, Set, Snapshot, Weights, models_named
 
 if TYPE_CHECKING:
     from pipeline.ask.found import Found
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def run(
-    model: Annotated[str | None, typer.Argument(metavar="MODEL", help=f"{MODEL} Or a folder of configs.")] = None,
+    model: Annotated[
+        str | None,
+        typer.Argument(metavar="MODEL", help=f"{MODEL} Or a folder of configs.", autocompletion=models_named),
+    ] = None,
     json: Json = False,
     jsonl: Annotated[
         bool, typer.Option("--jsonl", help="One JSON object per config, bad ones too, in file-name order.")

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from pipeline.options import MODEL, At, Dtype, Endpoint, Home, Json, Offline, Set, Snapshot, Weights
+from pipeline.options import MODEL, At, Dtype, Endpoint, Home, Json, Offline, Set, Snapshot, Weights, models_named
 
 
 def run(
-    model: Annotated[str, typer.Argument(help=MODEL)],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help=MODEL, autocompletion=models_named)],
     layers: Annotated[bool, typer.Option("--layers", help="Every layer.")] = False,
     evidence: Annotated[bool, typer.Option("--evidence", help="Where every value comes from.")] = False,
     changes: Set = None,
