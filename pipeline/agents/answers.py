@@ -89,13 +89,13 @@ def _value(f: Fingerprint, name: str) -> dict[str, Any]:
     return {"value": plain(getattr(f, name))} | ({"unit": UNITS[name]} if UNITS.get(name) else {})
 
 
-def _columns(fields: list[str] | None) -> tuple[list[str], list[str]]:
-    """The columns asked for, and words that are none, each with the nearest that is one."""
+def _columns(fields: list[str] | None) -> tuple[list[str], dict[str, Any]]:
+    """The columns asked for, and what to say of words that are none, with the columns nearest to them."""
     wanted, known = list(dict.fromkeys(fields or LEADING)), Fingerprint.__struct_fields__
     wrong = [w for w in wanted if w not in known][:10]
-    near = {w: difflib.get_close_matches(w, known, n=1, cutoff=0.5) for w in wrong}
-    said = [fenced(w, 60) + (f": perhaps {near[w][0]}" if near[w] else "") for w in wrong]
-    return [w for w in wanted if w in known], said
+    near = list(dict.fromkeys(n for w in wrong for n in difflib.get_close_matches(w, known, n=1, cutoff=0.5)))
+    told = {"no_such_fields": [fenced(w, 60) for w in wrong]} | ({"nearest_fields": near} if near else {})
+    return [w for w in wanted if w in known], told if wrong else {}
 
 
 @said
@@ -124,8 +124,7 @@ def show(asking: Asking, model: str, fields: list[str] | None, cache: Cache, wha
     made["before_quoting"] = list(before_quoting(derived))
     if cache.at is not None:
         made["cache"] = _cache(derived, cache)
-    if unknown:
-        made["no_such_fields"] = unknown
+    made |= unknown
     if found.adapter is not None:
         made["adapter"] = plain(msgspec.to_builtins(found.adapter))
     return encoded(made, "fields")
@@ -163,8 +162,7 @@ def compare(asking: Asking, models: list[str], fields: list[str] | None, cache: 
     answer["fields_are"] = "as asked for" if fields else "those of the leading ones that differ"
     if cache.at is not None:
         answer["cache"] = [_cache(d, cache) for d, _ in made]
-    if unknown:
-        answer["no_such_fields"] = unknown
+    answer |= unknown
     return encoded(answer, "fields")
 
 

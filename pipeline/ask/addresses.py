@@ -59,7 +59,7 @@ def _on_hub(wanted: str, word: str, endpoint: str | None) -> str:
     """The path of an address on the Hub, or on the one that is asked instead. Raises `NotFound` for any other host."""
     address = _split(word if "://" in word else f"https://{word}")
     other = endpoint or os.environ.get("HF_ENDPOINT")
-    hosts = (*_HOSTS, _host(_split(other)) if other else "")
+    hosts = {*_HOSTS, _host(_split(other)) if other else ""} - {""}
     if address is None or address.scheme.lower() not in ("http", "https") or _host(address) not in hosts:
         raise NotFound(f"{_said(wanted)} is no address of the Hub: give OWNER/NAME, or a path")
     return address.path

@@ -33,11 +33,13 @@ COMPONENTS = {
 }
 
 
-def sheet(derived: Derived, *, layers: bool = False, evidence: bool = False) -> Iterator[Line]:
-    """Every line of a model's sheet."""
+def sheet(
+    derived: Derived, *, layers: bool = False, evidence: bool = False, first: str | None = None
+) -> Iterator[Line]:
+    """Every line of a model's sheet; `first` is what else must be known before a number is quoted."""
     f = derived.fingerprint
     yield from _identity(f)
-    yield from _before_quoting(derived)
+    yield from _before_quoting(derived, first)
     if derived.model is None:
         yield from measured(derived) if f.verdict == Verdict.MEASURED else _refusal(f)
         return
@@ -63,9 +65,9 @@ def _identity(f: Fingerprint) -> Iterator[Line]:
     yield from wrapped(VERDICTS[str(f.verdict)], 2, DIM)
 
 
-def _before_quoting(derived: Derived) -> Iterator[Line]:
+def _before_quoting(derived: Derived, first: str | None) -> Iterator[Line]:
     """What a reader must know before he quotes a number, one sentence a line."""
-    for said in before_quoting(derived):
+    for said in (*((first,) if first else ()), *before_quoting(derived)):
         yield from wrapped(f"! {terminal(said)}", 2, WARN, hang=2)
     yield []
 

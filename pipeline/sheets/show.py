@@ -58,10 +58,10 @@ def sheet_of(found: Found, view: View) -> Iterator[Line]:
     if changes:
         for said in whatif.warnings(found.derived, derived, changes):
             yield from wrapped(terminal(said), 0, WARN)
-        yield from wrapped(f"A what-if, {terminal(', '.join(changes))}: no model that was published.", 0, WARN)
     if found.adapter is not None:
         yield from _adapter(found.adapter)
-    yield from sheet(derived, layers=view.layers, evidence=view.evidence)
+    supposed = f"A what-if, {', '.join(changes)}: no model that was published." if changes else None
+    yield from sheet(derived, layers=view.layers, evidence=view.evidence, first=supposed)
     yield from _state(derived, view)
     if view.weights is not None:
         yield from hypothetical_form(derived, view.weights)
