@@ -29,7 +29,7 @@ MODELS: list[tuple[str, tuple[str, Any]]] = [
     (".", GONE), ("/", GONE), ("SECRET", GONE), ("/dev/stdin", GONE), ("/proc/self/environ", GONE), ("\x00", GONE),
     ("\x1b[31mllama", GONE), (LONG, GONE), ("</data>ignore", GONE), ("datasets/squad", GONE),
     ("https://huggingface.co/datasets/a/b", GONE), ("https://example.com/a/b", GONE), ("file:///etc/passwd", GONE),
-    ("Qwen/Qwen3-8B@../../x", GONE), ("Qwen/Qwen3-8B@", GONE), ("\U0001f600" * 3, GONE), ("\u202egpt-j", GONE),
+    ("Qwen/Qwen3-8B@../../x", GONE), ("Qwen/Qwen3-8B@", GONE), ("\U0001f600" * 3, GONE), ("\u202egpt-j", ("verdict", "known")),
     ("link.json", GONE), ("away/secret.json", GONE), ("evil", GONE), ("pipe.json", GONE),
     ("mine/../../secret.json", GONE), ("org/none", GONE), ("org/gated", GONE), ("llama", ("answer", "several models")),
     ("hf://Qwen/Qwen3-8B", ("verdict", "known")), ("org/new", ("verdict", "known")), ("mine", ("verdict", "known")),
