@@ -19,6 +19,7 @@ from pipeline.session.model import Comparison, Model
 from pipeline.sheets.compare import Wanted, together
 from pipeline.sheets.widths import context_of, width_of
 from pipeline.store import diff, shelf
+from pipeline.store.versions import require_readable
 from pipeline.text import shorten, terminal
 from schemas.registry import TABLES
 from schemas.tables import model as pandera_model
@@ -58,11 +59,12 @@ class Snapshot:
     """One snapshot, read-only. Close it, or use it as a context manager, where it came from a URL."""
 
     def __init__(self, path: Path, name: str, asking: Asking, stack: ExitStack) -> None:
-        self.path, self.id, self.asking, self._stack = path, name, asking, stack
+        self.path, self.asking, self._stack = path, asking, stack
         try:
-            self._con = duckdb.connect(str(path), read_only=True)
-        except duckdb.Error as error:
-            raise NotFound(f"{path} is no snapshot: {str(error).partition(chr(10))[0]}") from error
+            self._con, self.id = _connected(path, name)
+        except BaseException:
+            stack.close()  # what was downloaded is removed
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -172,6 +174,26 @@ class Snapshot:
             "SELECT coalesce(attention_kind, 'refused'), count(*) FROM fingerprints GROUP BY ALL ORDER BY 2 DESC, 1"
         ).fetchall()
         return html.snapshot(self.id, len(self), rows)
+
+
+_MANIFEST = "SELECT snapshot_id, schema_version FROM snapshot WHERE schema_version IS NOT NULL"
+
+
+def _connected(path: Path, name: str) -> tuple[duckdb.DuckDBPyConnection, str]:
+    """A connection to a snapshot's file, and the id that it has of itself.
+
+    Raises `NotFound` for a file that is no snapshot, or one of another major version.
+    """
+    try:
+        con = duckdb.connect(str(path), read_only=True)
+        found = next(iter(con.execute(_MANIFEST).fetchall()), None)
+    except duckdb.Error as error:
+        raise NotFound(f"{name} is no snapshot: {str(error).partition(chr(10))[0]}") from error
+    if found is None or not str(found[1]).partition(".")[0].isdecimal():
+        con.close()
+        raise NotFound(f"{name} is no snapshot: its manifest states no version of its columns")
+    require_readable(name, str(found[1]))
+    return con, str(found[0] or name)
 
 
 def handed_on(frame: pl.DataFrame, to: str) -> Any:
