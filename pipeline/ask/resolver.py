@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -175,10 +176,7 @@ def known_names(asking: Asking) -> list[str]:
         from pipeline.sources import catalogue
 
         return [entry.repo for entry in catalogue.load()]
-    import duckdb
-
-    with duckdb.connect(str(path[1]), read_only=True) as con:
-        return [n for (n,) in con.execute("SELECT repo_id FROM models ORDER BY repo_id").fetchall()]
+    return list(rows.held(path[1]).names)
 
 
 def _snapshot(asking: Asking) -> tuple[str, Path] | None:
@@ -189,7 +187,21 @@ def _snapshot(asking: Asking) -> tuple[str, Path] | None:
         return asking.label, Path(asking.file)
     if asking.snapshot is None and not shelf.folder(asking.home).joinpath("index.json").exists():
         return None
-    entry, path = shelf.locate(asking.home, asking.snapshot)
+    return _located(asking.home.absolute(), asking.snapshot, _standing(shelf.folder(asking.home)))
+
+
+def _standing(place: Path) -> tuple[tuple[str, int, int], ...]:
+    """The files of a folder as they are now: while nothing changes, a snapshot's digest is proven once."""
+    with os.scandir(place) as entries:
+        files = [(e.name, e.stat()) for e in entries if e.is_file()]
+    return tuple(sorted((name, stat.st_mtime_ns, stat.st_size) for name, stat in files))
+
+
+@lru_cache(maxsize=4)
+def _located(home: Path, snapshot: str | None, _now: tuple[tuple[str, int, int], ...]) -> tuple[str, Path]:
+    from pipeline.store import shelf
+
+    entry, path = shelf.locate(home, snapshot)
     return entry.id, path
 
 

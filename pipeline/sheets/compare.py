@@ -24,9 +24,10 @@ from pipeline.ask.whatif import shared_out, warnings
 from pipeline.errors import Invalid, Usage
 from pipeline.sheets import inspect
 from pipeline.sheets.compared import Compared, Sized, Subject, beyond, same_design
-from pipeline.sheets.facts import Show, facts, grouped, tokens, unequal
+from pipeline.sheets.facts import Show, facts, grouped, unequal
 from pipeline.sheets.lines import DIM, HEAD, STRONG, WARN, WIDTH, Line, title, wrapped
 from pipeline.sheets.verdicts import VERDICTS
+from pipeline.sheets.widths import words_of
 from pipeline.text import markdown, shorten, terminal
 from pipeline.units import scaled
 
@@ -198,7 +199,7 @@ def _named(s: Subject) -> str:
 
 def as_markdown(c: Compared) -> Iterator[str]:
     """One Markdown table, rows that differ marked in their first cell; under it, contexts beyond the stated ones."""
-    yield f"| | at {tokens(c.at)}, cache at {c.dtype} | {' | '.join(markdown(_named(s)) for s in c.subjects)} |"
+    yield f"| | at {words_of(c.at)}, cache at {c.dtype} | {' | '.join(markdown(_named(s)) for s in c.subjects)} |"
     yield "|---|---|" + "---:|" * len(c.subjects)
     for _, found in facts(c):
         for label, show, values in found:

@@ -10,6 +10,7 @@ from pipeline.sheets import inspect
 from pipeline.sheets.compared import Compared
 from pipeline.sheets.sheet import COMPONENTS
 from pipeline.sheets.stored import supposed
+from pipeline.sheets.widths import words_of
 from pipeline.units import binary, scaled
 
 Show = Callable[[Any], str]
@@ -22,7 +23,7 @@ Fact = tuple[str, Show, list[Any]]
 def facts(c: Compared) -> Iterator[tuple[str, list[Fact]]]:
     """The sections of the table; facts that apply to none of the models are left out."""
     rows = [s.row for s in c.subjects]
-    at = tokens(c.at)
+    at = words_of(c.at)
     yield "Shape", _applying(_shape(rows))
     yield "Weights", _applying(_weights(rows))
     if c.weights is not None:
@@ -188,14 +189,6 @@ def _sizes(c: Compared, label: str, name: str, show: Show) -> Fact:
 
 def grouped(n: int) -> str:
     """A whole number with its thousands apart."""
-    return f"{n:,}"
-
-
-def tokens(n: int) -> str:
-    """A context in the words of --at: 128K, 1M, or the number."""
-    for size, unit in ((1024 * 1024, "M"), (1024, "K")):
-        if n % size == 0:
-            return f"{n // size}{unit}"
     return f"{n:,}"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from pipeline.ask import whatif
 from pipeline.ask.found import Adapter, Found
 from pipeline.durable import write_atomically
 from pipeline.errors import NotFound
-from pipeline.sheets.inspect import as_object, supposed_object, what_if
+from pipeline.sheets.inspect import as_object, summary, supposed_object, what_if
 from pipeline.sheets.lines import DIM, STRONG, WARN, Line, title, wrapped
 from pipeline.sheets.sheet import sheet
 from pipeline.sheets.stored import hypothetical_form
@@ -155,12 +155,29 @@ def object_of(found: Found, view: View, *, reported: bool = True) -> dict[str, A
         made["reported"] = [{"fact": f, "value": v, "unit": u, "citation": c} for f, v, u, c in found.reported]
     if found.adapter is not None:
         made["adapter"] = msgspec.to_builtins(found.adapter)
+    made |= asked_beside(found, derived, view)
+    if changes:
+        made["original"] = as_object(found.derived, layers=view.layers, evidence=view.evidence)
+    return made
+
+
+def asked_beside(found: Found, derived: Derived, view: View) -> dict[str, Any]:
+    """What an object has beside the fingerprint: sizes at a context and type, a supposed form, a what-if's warnings."""
+    made: dict[str, Any] = {}
     if derived.model is not None and (view.width != measure.CACHE_WIDTH or view.at is not None):
         contexts = measure.CONTEXTS if view.at is None else {str(view.at): view.at}
         made["cache_dtype"] = view.dtype
         made["state_bytes_at_dtype"] = {k: measure.kv_bytes(derived.model, t, view.width) for k, t in contexts.items()}
     made |= supposed_object(derived, view.weights)
-    if changes:
-        made["warnings"] = whatif.warnings(found.derived, derived, changes)
-        made["original"] = as_object(found.derived, layers=view.layers, evidence=view.evidence)
+    if view.changes:
+        made["warnings"] = whatif.warnings(found.derived, derived, list(view.changes))
     return made
+
+
+def of_several(found: Sequence[Found], view: View) -> Iterator[Line]:
+    """A line a model: those of a what-if that must be known of first, model by model."""
+    derived = [each.what_if(list(view.changes)) for each in found]
+    for each, d in zip(found, derived, strict=True) if view.changes else ():
+        for said in whatif.warnings(each.derived, d, list(view.changes)):
+            yield from wrapped(terminal(f"{each.title}: {said}"), 0, WARN, hang=2)
+    yield from summary(derived, measure.CONTEXTS["128k"] if view.at is None else view.at, view.width)
