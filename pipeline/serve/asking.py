@@ -10,17 +10,18 @@ import msgspec
 import orjson
 
 from atlas.numbers.ranks import Split
+from pipeline.engines.geometry import geometry
+from pipeline.engines.named import engine_of
+from pipeline.engines.predicting import lines as prediction_lines
+from pipeline.engines.predicting import predicted
+from pipeline.engines.record import Engine, Geometry, Prediction
+from pipeline.engines.types import kept_in
 from pipeline.errors import AtlasError, Invalid, NotFound, Usage
 from pipeline.serve import logs, view
-from pipeline.serve.engines import engine_of
-from pipeline.serve.engines.record import Engine, Geometry, Prediction
 from pipeline.serve.every import every
 from pipeline.serve.fit import Wanted, fit
 from pipeline.serve.gpus import bytes_of, gpu_of
-from pipeline.serve.predicting import lines as prediction_lines
-from pipeline.serve.predicting import predicted
-from pipeline.serve.subject import geometry, subject
-from pipeline.serve.types import kept_in
+from pipeline.serve.subject import subject
 from pipeline.sheets.lines import Line
 from pipeline.sheets.widths import context_of
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from atlas.derived import Derived
 from atlas.numbers.ranks import Split, Stage
-from pipeline.serve.types import DTYPE_BYTES, kept_in
+from pipeline.engines.types import DTYPE_BYTES, kept_in
 
 STORED = "stored"
 UNPROVEN = "at bf16, stored form not proven"

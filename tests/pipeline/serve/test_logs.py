@@ -11,10 +11,10 @@ import pytest
 from places import SHARED
 
 import atlas
+from pipeline.engines.geometry import geometry
+from pipeline.engines.predicting import lines
+from pipeline.engines.record import Geometry
 from pipeline.serve import logs
-from pipeline.serve.engines.record import Geometry
-from pipeline.serve.predicting import lines
-from pipeline.serve.subject import geometry
 from pipeline.sources import catalogue
 
 MISSES = {

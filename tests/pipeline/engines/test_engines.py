@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from atlas.numbers.caches import Cache
-from pipeline.serve.engines import MODULES, engine_of
-from pipeline.serve.engines.record import Geometry, Unknown
+from pipeline.engines.named import MODULES, engine_of
+from pipeline.engines.record import Geometry, Unknown
 
 GIB = 2**30
 

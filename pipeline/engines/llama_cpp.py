@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from atlas.numbers.caches import Cache
-from pipeline.errors import Usage
-from pipeline.serve.engines.record import (
+from pipeline.engines.record import (
     MIB,
     Engine,
     Geometry,
@@ -19,7 +18,8 @@ from pipeline.serve.engines.record import (
     odd,
     whole,
 )
-from pipeline.serve.types import kept_in
+from pipeline.engines.types import kept_in
+from pipeline.errors import Usage
 
 NEWEST = "2026"
 _CACHE, _ISWA = "src/llama-kv-cache.cpp", "src/llama-kv-cache-iswa.cpp"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from atlas.numbers.ranks import heads_on_rank
+from pipeline.engines.record import GIB, Engine, Geometry, Input, Inputs, Prediction, Rule, Unknown, number, whole
+from pipeline.engines.types import kept_in
 from pipeline.errors import Usage
-from pipeline.serve.engines.record import GIB, Engine, Geometry, Input, Inputs, Prediction, Rule, Unknown, number, whole
-from pipeline.serve.types import kept_in
 
 NEWEST = "001541bad83"
 _MANAGER = "tensorrt_llm/_torch/pyexecutor/resource_manager.py"

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from atlas.numbers.caches import Cache
 from atlas.numbers.ranks import Split, channels_on_rank, heads_on_rank
-from pipeline.serve.engines.record import Geometry, Unknown, odd
-from pipeline.serve.types import Kept
+from pipeline.engines.record import Geometry, Unknown, odd
+from pipeline.engines.types import Kept
 
 INDEX_GROUP = 128
 DS_MLA = 656

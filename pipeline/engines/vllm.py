@@ -6,8 +6,7 @@ from collections import Counter
 from math import lcm
 from typing import Any
 
-from pipeline.errors import Usage
-from pipeline.serve.engines.record import (
+from pipeline.engines.record import (
     GIB,
     Engine,
     Geometry,
@@ -19,10 +18,11 @@ from pipeline.serve.engines.record import (
     version_of,
     whole,
 )
-from pipeline.serve.engines.vllm_layers import Kind, Serving, kinds
-from pipeline.serve.engines.vllm_pool import Pool, Said, request_blocks
-from pipeline.serve.engines.vllm_rules import INPUTS, RULES
-from pipeline.serve.types import DTYPE_BYTES, kept_in
+from pipeline.engines.types import DTYPE_BYTES, kept_in
+from pipeline.engines.vllm_layers import Kind, Serving, kinds
+from pipeline.engines.vllm_pool import Pool, Said, request_blocks
+from pipeline.engines.vllm_rules import INPUTS, RULES
+from pipeline.errors import Usage
 
 NEWEST = "0.33.0"
 PLAIN, LATENT = 16, 64

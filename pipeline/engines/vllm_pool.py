@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from pipeline.serve.engines.record import Inputs, Step, Unknown, whole
-from pipeline.serve.engines.vllm_layers import Kind
+from pipeline.engines.record import Inputs, Step, Unknown, whole
+from pipeline.engines.vllm_layers import Kind
 
 
 class Pool(NamedTuple):

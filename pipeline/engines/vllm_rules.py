@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.serve.engines.record import Input, Rule
+from pipeline.engines.record import Input, Rule
 
 _UTILS = "vllm/v1/core/kv_cache_utils.py"
 _SPECS = "vllm/v1/kv_cache_interface.py"

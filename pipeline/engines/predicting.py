@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 from msgspec.structs import replace
 
+from pipeline.engines.named import engine_of
+from pipeline.engines.record import Geometry, Prediction, Unknown
 from pipeline.errors import AtlasError, Usage
-from pipeline.serve.engines import engine_of
-from pipeline.serve.engines.record import Geometry, Prediction, Unknown
 
 Find = Callable[[str], Geometry | str]
 """The geometry of a MODEL, or why there is none."""

@@ -6,8 +6,7 @@ from typing import Any
 
 from atlas.numbers.caches import Cache
 from atlas.numbers.ranks import channels_on_rank, heads_on_rank
-from pipeline.errors import Usage
-from pipeline.serve.engines.record import (
+from pipeline.engines.record import (
     GIB,
     Engine,
     Geometry,
@@ -21,7 +20,8 @@ from pipeline.serve.engines.record import (
     version_of,
     whole,
 )
-from pipeline.serve.types import Kept, kept_in
+from pipeline.engines.types import Kept, kept_in
+from pipeline.errors import Usage
 
 NEWEST = "0.5.23"
 _POOL, _CONF = "sglang/srt/mem_cache/memory_pool.py", "sglang/srt/model_executor/pool_configurator.py"
