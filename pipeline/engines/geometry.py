@@ -19,6 +19,7 @@ def geometry(name: str, d: Derived) -> Geometry | None:
         dtype=f.dtype,
         state_dtype=f.state_dtype,
         max_context=f.max_context,
+        n_layers=f.n_layers or 0,
         quant_method=f.quant_method,
         verdict=f.verdict,
     )

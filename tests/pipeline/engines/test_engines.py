@@ -97,6 +97,8 @@ def test_what_no_rule_covers_is_refused() -> None:
     """Pages that are no multiples of each other, and a state of a kind that was not read."""
     with pytest.raises(Unknown, match="no multiples"):
         vllm(geometry(kv(0, width=128), kv(1, width=96, window=64)), "0.19.1", available_gib=1)
+    with pytest.raises(Unknown, match="was not read"):
+        engine_of("llama.cpp").predict(MIXED, "2026", {"cells": 256})
     strange = Cache("decoder", 0, "state", "rwkv", stride=0, elements=10)
     for engine in ("vllm", "sglang", "llama.cpp"):
         with pytest.raises(Unknown, match="rwkv"):
@@ -105,11 +107,12 @@ def test_what_no_rule_covers_is_refused() -> None:
 
 def test_llama_cpp_pads_windows_and_keeps_quantized_blocks() -> None:
     """2 x 4,096 cells x 1,024 x 34/32 + 18/32; windows: 1,024 + 512 = 1,536 cells of 2,048 x 2 bytes, six layers."""
-    made = engine_of("llama.cpp").predict(MIXED, "2026", {"cells": 4_096, "n_seq": 1, "k": "q8_0", "v": "q4_0"})
+    gemma = geometry(*MIXED.caches, model_type="gemma3_text")
+    made = engine_of("llama.cpp").predict(gemma, "2026", {"cells": 4_096, "n_seq": 1, "k": "q8_0", "v": "q4_0"})
     assert made.predicted["k_mib"] == 2 * 4_096 * 1_024 * 34 / 32 / 2**20
     assert made.predicted["v_mib"] == 2 * 4_096 * 1_024 * 18 / 32 / 2**20
     assert made.predicted["swa_cells"] == 1_536
-    plain = engine_of("llama.cpp").predict(MIXED, "2026", {"cells": 4_096, "n_seq": 1})
+    plain = engine_of("llama.cpp").predict(gemma, "2026", {"cells": 4_096, "n_seq": 1})
     assert plain.predicted["swa_mib"] == 6 * 1_536 * 2_048 * 2 / 2**20
 
 
