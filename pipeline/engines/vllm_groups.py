@@ -27,7 +27,7 @@ def stage_of(g: Geometry, layers: list[Placed], v: Version, inputs: Inputs, said
         bounds = stage_bounds(g.n_layers, pp)
     except Undescribed as reason:
         raise Unknown(str(reason)) from reason
-    said.assumed.append("pipeline parallelism: unproven by logs; available_gib is taken for every stage's")
+    said.assumed.append("pipeline parallelism: unproven by logs; available_gib is taken for that of every stage")
     return lambda p: next(i for i, (first, beyond) in enumerate(bounds) if first <= p.owner < beyond)
 
 
@@ -36,6 +36,9 @@ def one_kind(layers: list[Placed], v: Version, block: int, stage: Stage) -> Pool
     kinds = {p.kind for p in layers}
     if len(kinds) > 1 and v < (0, 11):
         raise Unknown("layers of one kind but different widths share a pool from 0.11 on only")
+    if len(kinds) > 1 and v < (0, 18) and len({stage(p) for p in layers}) > 1:
+        raise Unknown("layers of different widths under pipeline parallelism were not read in versions before 0.18")
+    _same_but_for_values(list(kinds), v)
     kind = layers[0].kind
     pages = Counter[int]()
     for p in layers:
@@ -43,11 +46,19 @@ def one_kind(layers: list[Placed], v: Version, block: int, stage: Stage) -> Pool
     return Pool(((kind, block),), max(pages.values()), block)
 
 
+def _same_but_for_values(kinds: list[Kind], v: Version) -> None:
+    """Raise `Unknown` for full layers that differ in V alone: up to 0.27 their records are merged into one size."""
+    full = [k.shape for k in kinds if k.name == "full"]
+    if (0, 19) <= v < (0, 28) and len({s[:2] for s in full}) < len(full):
+        raise Unknown("full layers that differ in the width of values alone are not among the rules before 0.28")
+
+
 def mixed(layers: list[Placed], v: Version, block: int, stage: Stage, said: Said) -> Pool:
     """Layers of several kinds: groups of equal length, pages of equal size; raises `Unknown` where that cannot be."""
     by_kind: dict[Kind, list[Placed]] = {}
     for p in layers:
         by_kind.setdefault(p.kind, []).append(p)
+    _same_but_for_values(list(by_kind), v)
     size = _group_size([len(found) for found in by_kind.values()], v, said)
     page = max(k.each * block for k in by_kind if k.name != "recurrent")
     made: list[tuple[Kind, int]] = []
@@ -76,6 +87,8 @@ def _block(kind: Kind, page: float, block: int, v: Version, said: Said) -> int:
     own = kind.each * block
     if kind.name == "recurrent" or own == page:
         return block
+    if v < (0, 12):
+        raise Unknown(f"pages of {own:,.0f} and {page:,.0f} B in one model, which the engine refuses before 0.12")
     if v >= (0, 28):
         said.assumed.append("a layout with layers outermost: packed layouts are unproven by logs")
     if page % own == 0:

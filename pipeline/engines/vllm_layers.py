@@ -24,6 +24,7 @@ class Kind(NamedTuple):
     name: str
     each: float  # bytes a token a layer; of a recurrent layer, of its whole page
     window: int | None = None
+    shape: tuple[int, int, int] = (0, 0, 0)  # heads of the rank, widths of K and of V of one
 
 
 class Placed(NamedTuple):
@@ -69,9 +70,11 @@ def _of_layer(layer: list[Cache], g: Geometry, s: Serving, *, windows: bool) -> 
 
 def _attention(c: Cache, s: Serving, *, windows: bool) -> Kind:
     name = "chunked" if c.chunked else "windowed"
+    heads = c.heads or 1
+    shape = (heads_on_rank(heads, s.tp), c.k // heads, c.v // heads)
     if c.window is None or not windows:
-        return Kind("full", _bytes(c, s))
-    return Kind(name, _bytes(c, s), c.window)
+        return Kind("full", _bytes(c, s), None, shape)
+    return Kind(name, _bytes(c, s), c.window, shape)
 
 
 def _bytes(c: Cache, s: Serving) -> float:

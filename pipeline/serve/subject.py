@@ -9,10 +9,12 @@ from pipeline.ask.found import Asking
 from pipeline.ask.resolver import resolve
 
 
-def subject(home: Path, snapshot: str | None, wanted: str, *, offline: bool = False) -> tuple[str, Derived]:
+def subject(
+    home: Path, snapshot: str | None, wanted: str, *, endpoint: str | None = None, offline: bool = False
+) -> tuple[str, Derived]:
     """The name and derivation of a model, by any name that names one.
 
     Raises `Usage` for a folder of several configs, `NotFound` where there is no such model, `Upstream` or `Invalid`.
     """
-    found = resolve(wanted, Asking(home=home, snapshot=snapshot, offline=offline))
+    found = resolve(wanted, Asking(home=home, snapshot=snapshot, endpoint=endpoint, offline=offline))
     return found.title, found.derived
