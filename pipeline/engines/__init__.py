@@ -3,4 +3,4 @@
 Pure arithmetic over a derived structure; what only a running engine knows is an input.
 """
 
-__all__ = ["geometry", "named", "predicting", "record", "types"]
+__all__ = ["agreement", "geometry", "named", "predicting", "record", "types"]
