@@ -7,6 +7,7 @@ same bytes.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -133,6 +134,8 @@ class Guide:
         self.sheet = page.read(place / page.SHEET)
         self.sheets = {repo: page.sheet_slug(repo) for repo in snapshot.exemplars}
         self.environment = environment(place)
+        self._template = cache(self.environment.from_string)  # one template serves every sheet
+        self._checked: set[str] = set()
         self.book = Book(
             page.curriculum(place), tuple(pages), self.environment.get_template(page.FRAME), page.references(place)
         )
@@ -158,12 +161,14 @@ class Guide:
 
     def _one(self, source: Page, known: frozenset[str]) -> Built:
         self.snapshot.require(source)
-        numerals.check(source, self.environment)
+        if source.template not in self._checked:
+            numerals.check(source, self.environment)
+            self._checked.add(source.template)
         root = "../" if source.slug.startswith(f"{MODELS}/") else ""
         sheets = {repo: slug for repo, slug in self.sheets.items() if f"{MODELS}/{slug}" in known}
         links = Links(self.book.modules, known, sheets, root)
         filling = Filling(source, self.snapshot, links, self.book)
-        body = self.environment.from_string(source.template).render(filling.names())
+        body = self._template(source.template).render(filling.names())
         text = filling.framed(body)
         return Built(source.slug, {f"{source.slug}.md": text, **filling.charts}, tuple(filling.traces))
 
