@@ -40,6 +40,9 @@ def weights(d: Derived, parts: tuple[Stage, ...], split: Split, wanted: str) -> 
 
 def _supposed(d: Derived, parts: tuple[Stage, ...], split: Split, word: str) -> Weights:
     found = supposed(d, word)
+    if found.bytes is None and word == "bf16":
+        notes = (f"hypothetical: the language model alone at bf16, because {found.reason}", *_beside(d))
+        return Weights(tuple(2 * p.params for p in parts), "hypothetical, the language model at bf16", notes)
     if found.bytes is None:
         raise Undescribed(f"{d.fingerprint.repo_id or 'the model'} as {word}: {found.reason}")
     made = _dealt(d, parts, split, found.bytes, 2 if word == "bf16" else None)
