@@ -78,7 +78,7 @@ def adapter_of(data: Raw) -> str | None:
     if data.get("model_type") is not None or not isinstance(data.get("peft_type"), str):
         return None
     base, rank = data.get("base_model_name_or_path"), data.get("r")
-    of = f" of rank {rank}" if type(rank) is int else ""
+    of = f" of rank {rank}" if type(rank) is int and 0 < rank < 1 << 20 else ""
     named = f"; it belongs to {base[:120]}" if isinstance(base, str) and base else ""
     return f"an adapter ({data['peft_type'][:40]}{of}), which has no architecture of its own{named}"
 
