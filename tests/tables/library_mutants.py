@@ -1,9 +1,9 @@
 """Change one key of a published config at a time, and ask the library's own class what it makes of it.
 
 Run by a Python that has torch and transformers (never by the product): `library_mutants.py CONFIGS COUNT [FIRST]`,
-where CONFIGS is a folder of config.json files and FIRST the number of mutants to leave out. One JSON line per mutant: file, path of the key, value (`ABSENT` takes the key
-away),
-and the change of the number of weights, or "error". The same seed gives the same mutants, so that a run can go on.
+where CONFIGS is a folder of config.json files and FIRST the number of mutants to leave out. One JSON line per mutant:
+file, path of the key, value (`ABSENT` takes the key away), and the change of the number of weights, or "error". The
+same seed gives the same mutants, so that a run can go on.
 """
 
 from __future__ import annotations
