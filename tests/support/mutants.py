@@ -22,7 +22,10 @@ ABSENT = "ABSENT"
 EXPLAINED: dict[tuple[str, str], str] = {
     ("glm4v", "hidden_size"): "the first files state the shape flat; the library takes its class's defaults then",
     ("glm4v", "num_hidden_layers"): "the same",
-    ("gemma4", "text_config.hidden_size"): "the projector's width follows it, and projectors stand apart",
+    ("gemma3", "text_config.hidden_size"): "the projector's width follows it, and projectors stand apart",
+    ("gemma4", "text_config.hidden_size"): "the same",
+    ("mllama", "text_config.hidden_size"): "the same",
+    ("idefics3", "tie_word_embeddings"): "two readings: the language model says true, the wrapper's class takes false",
 }
 """Differences of known configs, by family and key: (model_type, path)."""
 
@@ -38,6 +41,7 @@ BEYOND: dict[str, str] = {
     "qk_rope_head_dim": "the library fails in forward tables made for the width it was built with",
     "vocab_size": "the library refuses a vocabulary that does not hold the padding token",
     "hidden_size": "the library refuses a width that is no multiple of the heads, although it uses no quotient",
+    "num_attention_heads": "the same",
 }
 """Keys whose odd values the library refuses for reasons that are none of the shape."""
 
