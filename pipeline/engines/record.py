@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -138,17 +139,15 @@ def number(inputs: Inputs, name: str) -> float | None:
     return None if stated is None else float(stated)
 
 
+_VERSION = re.compile(r"v?(\d+(?:\.\d+)*)(?:[.-]?(?:x|rc|a|b|post|dev|\+)\S*|-\d+)?", re.IGNORECASE)
+
+
 def version_of(text: str) -> tuple[int, ...]:
-    """A version as numbers: "0.20.1rc1" is (0, 20, 1); raises `Unknown` where it begins with none."""
-    found: list[int] = []
-    for piece in text.lower().lstrip("v").split("."):
-        digits = "".join(c for c in piece.split("rc")[0].split("+")[0].split("post")[0] if c.isdigit())
-        if not digits:
-            break
-        found.append(int(digits))
-    if not found:
+    """A version as numbers: "0.20.1rc1" is (0, 20, 1); raises `Unknown` where it is none, or more than one."""
+    found = _VERSION.fullmatch(text.strip())
+    if found is None:
         raise Unknown(f"version {text!r} is no version number")
-    return tuple(found)
+    return tuple(int(piece) for piece in found[1].split("."))
 
 
 def odd(caches: Iterable[Cache], known: frozenset[str]) -> str | None:
