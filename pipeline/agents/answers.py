@@ -177,6 +177,7 @@ def _bounded(printed: bytearray) -> Callable[[bytes], object]:
 def fit(asking: Asking, model: str, options: dict[str, Any]) -> str:
     """Whether a model fits on GPUs, and what binds."""
     found = resolver.resolve(model, asking)
-    asked = Asked(models=[model], home=asking.home, snapshot=asking.snapshot, offline=asking.offline, **options)
+    asked = Asked(models=[model], home=asking.home, snapshot=asking.snapshot, offline=asking.offline,
+                  endpoint=asking.endpoint, **options)  # fmt: skip
     value = answer(asked).value["models"][0]
     return encoded(_identity(found) | {"fit": plain(value), "unit": "bytes of the fullest GPU, logical"}, "fit")
