@@ -13,6 +13,8 @@ from pipeline.engines.types import Kept, kept_in
 from pipeline.errors import Usage
 
 GIB, MIB = 2**30, 2**20
+MOST = 2**50
+"""No input counts or measures more than this."""
 
 
 class Rule(NamedTuple):
@@ -95,7 +97,7 @@ def whole(inputs: Inputs, name: str, default: int | None = None) -> int | None:
     stated = inputs.get(name, default)
     if stated is None:
         return None
-    if isinstance(stated, bool) or not isinstance(stated, (int, float)) or stated != int(stated) or stated < 1:
+    if isinstance(stated, bool) or not isinstance(stated, (int, float)) or not 1 <= stated <= MOST or stated % 1:
         raise Unknown(f"{name} is {stated!r}, but must be a whole number of at least 1")
     return int(stated)
 
@@ -134,7 +136,9 @@ def kept(inputs: Inputs, name: str, default: str, takes: frozenset[str]) -> Kept
 def number(inputs: Inputs, name: str) -> float | None:
     """An input that is a size; raises `Unknown` where it is none."""
     stated = inputs.get(name)
-    if stated is not None and (isinstance(stated, bool) or not isinstance(stated, (int, float)) or stated <= 0):
+    if stated is not None and (
+        isinstance(stated, bool) or not isinstance(stated, (int, float)) or not 0 < stated <= MOST
+    ):
         raise Unknown(f"{name} is {stated!r}, but must be a number above zero")
     return None if stated is None else float(stated)
 
