@@ -14,6 +14,7 @@ import msgspec
 
 from atlas.numbers.storage import Storage, StoredRow
 from atlas.stored import gguf
+from atlas.stored.alike import Mentions, kinds
 from atlas.stored.form import Form, Unsaid
 from atlas.stored.held import Held, rows, total_bytes
 from atlas.stored.rule import METHODS, stored_as
@@ -68,9 +69,12 @@ def _held(of: Subject, word: str) -> Iterator[Held]:
         raise Unsaid("its towers or drafting layers are not described, and they would be in the files")
     found = units(of.model, of.family, of.towers, drafts=bool(of.drafts))
     if word in MIXES:
-        yield from (_in_mix(of, u, word) for u in found if u.where != "drafts")
+        yield from (_in_mix(of, u, word) for each in found for u in _by_layer(each) if u.where != "drafts")
     elif word == "bf16":
-        yield from (Held(u.where, "unquantized", "BF16", u.copies, u.copies * _elements(u)) for u in found)
+        yield from (
+            Held(u.where, "unquantized", "BF16", u.copies, u.copies * _elements(u)).times(max(1, len(u.layers)))
+            for u in found
+        )
     else:
         yield from _quantized(of, found, word)
 
@@ -83,7 +87,15 @@ def _quantized(of: Subject, found: tuple[Unit, ...], word: str) -> Iterator[Held
         stays = u.where == "towers" or (method != "mlx" and u.kind in (ROUTER, GATE, HEAD, TABLE))
         return None if stays else made.form(u)
 
-    yield from stored_as(made._replace(form=form), found)
+    yield from stored_as(made._replace(form=form), (k for u in found for k in kinds(u, Mentions({}))))
+
+
+def _by_layer(u: Unit) -> Iterator[Unit]:
+    """A unit for every layer that has it: a mix treats layers by their number."""
+    if not u.layers:
+        yield u
+    for layer in u.layers:
+        yield u._replace(name=u.name.replace("{i}", str(layer)), layers=())
 
 
 def _elements(u: Unit) -> int:

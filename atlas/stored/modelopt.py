@@ -60,6 +60,17 @@ def scheme(s: Settings, c: Context) -> Scheme:
     return Scheme(form, kept.router_and_bias(c), added, splits_experts=not fused, drops_buffers=True)
 
 
+def by_module(s: Settings, dtype: str) -> Callable[[Unit], Form | None]:
+    """The form of what `quantized_layers` names; None for all else. Raises `Unsaid`."""
+    of = _by_module(_object(s.get("quantized_layers")))
+
+    def form(u: Unit) -> Form | None:
+        stated = of(u.module)
+        return None if stated is None else _maker(stated.get("quant_algo"))(u, _How(_group(stated, u), False, dtype))
+
+    return form
+
+
 def _object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
 

@@ -1,4 +1,4 @@
-"""torchao, hqq and MXFP4 as gpt-oss has it; quanto, whose files transformers cannot write, is refused."""
+"""torchao, hqq, FBGEMM's FP8 and MXFP4 as gpt-oss has it; quanto, whose files transformers cannot write, is refused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from atlas.stored.form import Form, Part, Unsaid, bits_of, ceil, group_of
 from atlas.stored.matching import ends, inside, texts
 from atlas.stored.scheme import Context, Scheme, keeps
 from atlas.stored.settings import Settings
-from atlas.stored.units import EXPERT, HEAD, TABLE, Unit
+from atlas.stored.units import EXPERT, HEAD, ROUTER, TABLE, Unit
 
 _TEN = 10
 _HQQ_WORDS = 13 + 7 + 11
@@ -120,6 +120,26 @@ def mxfp4(s: Settings, c: Context) -> Scheme:
         return Form("mxfp4", 4, 32, "two to a byte along in", parts)
 
     return Scheme(form, keeps(c.dtype))
+
+
+def fbgemm(s: Settings, c: Context) -> Scheme:
+    """F8 weights with an F32 scale for every output (`FbgemmFp8Linear` of transformers). Raises `Unsaid`."""
+    skips = ends(texts(s.get(_LEFT), _LEFT) or ["lm_head"])
+
+    def form(u: Unit) -> Form | None:
+        if u.kind in (TABLE, HEAD) or skips(u.module):
+            return None
+        if u.kind in (EXPERT, ROUTER):
+            raise Unsaid("how FBGEMM's FP8 is kept for experts and routers is not described")
+        scale = Part("scale", "F32", (u.out, 1))
+        return Form("fp8_channel", 8, None, "none", (Part("weight", "F8_E4M3", u.shape), scale))
+
+    def dtype(u: Unit) -> str:
+        if u.name.endswith("_proj.bias"):
+            raise Unsaid("in which type FBGEMM's layers keep their biases is not said")
+        return c.dtype
+
+    return Scheme(form, dtype)
 
 
 def quanto(s: Settings, c: Context) -> Scheme:

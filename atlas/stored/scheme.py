@@ -24,6 +24,8 @@ class Context(NamedTuple):
     has_towers: bool
     heads: int | None = None
     value_dim: int | None = None
+    architecture: str | None = None
+    expert_dtype: str | None = None  # what a config says of its routed experts
 
     @property
     def fuses(self) -> bool:

@@ -9,6 +9,7 @@ from atlas.families.rules import Family
 from atlas.numbers.shape import shape_of
 from atlas.numbers.structure import Model
 from atlas.numbers.towers import Tower
+from atlas.reading.classes import named
 from atlas.stored.form import DTYPES, Unsaid
 from atlas.stored.scheme import Context
 from atlas.stored.settings import INNER
@@ -41,6 +42,8 @@ def context(of: Subject, method: str | None = None) -> Context:
         has_towers=of.towers != (),
         heads=latent and latent.n_q_heads,
         value_dim=latent and latent.v_head_dim,
+        architecture=named(of.config),
+        expert_dtype=_text(of.config, "expert_dtype"),
     )
 
 
@@ -59,6 +62,15 @@ def stated_dtype(config: Mapping[str, Any]) -> str | None:
             stated = raw.get(key) if isinstance(raw, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
             if isinstance(stated, str) and stated.removeprefix("torch.") in DTYPES:
                 return DTYPES[stated.removeprefix("torch.")]
+    return None
+
+
+def _text(config: Mapping[str, Any], key: str) -> str | None:
+    """A word of a config, its own or its language model's."""
+    for raw in (config, *(config.get(k) for k in INNER)):
+        stated = raw.get(key) if isinstance(raw, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        if isinstance(stated, str):
+            return stated
     return None
 
 
