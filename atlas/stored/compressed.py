@@ -38,7 +38,9 @@ def scheme(s: Settings, c: Context) -> Scheme:
             return None
         if u.own_class and towers_left:
             return None
-        group = next((g for g in groups if g.named(u.module)), None) or next((g for g in groups if g.every), None)
+        group = next((g for g in groups if g.named(u.module)), None) or next(
+            (g for g in groups if g.every and not u.is_conv1d), None
+        )
         return None if group is None else _form(u, group, c.dtype, shape)
 
     targets = tuple(g.named for g in groups if not g.every)

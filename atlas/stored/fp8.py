@@ -12,7 +12,7 @@ from typing import Any
 
 from atlas.stored import kept, powers
 from atlas.stored.form import Form, Part, Unsaid, ceil
-from atlas.stored.matching import ends, texts
+from atlas.stored.matching import ends, skipped, texts
 from atlas.stored.scheme import Context, Scheme
 from atlas.stored.settings import Settings
 from atlas.stored.units import EXPERT, GATE, HEAD, ROUTER, TABLE, Unit
@@ -35,10 +35,11 @@ def scheme(s: Settings, c: Context) -> Scheme:
     block = _block(s.get("weight_block_size"))
     inputs = _inputs(s, c, block)
     left = texts(s.get("modules_to_not_convert") or s.get("ignored_layers"), "modules_to_not_convert")
-    skipped = ends(left or ["lm_head"])
+    named = left or ["lm_head"]
+    skips = skipped(named, c.version, wrapped=c.has_towers) if own else ends(named)
 
     def form(u: Unit) -> Form | None:
-        if u.kind in (TABLE, HEAD, ROUTER) or skipped(u.module) or (not own and _is_left(u)):
+        if u.kind in (TABLE, HEAD, ROUTER) or u.is_conv1d or skips(u.module) or (not own and _is_left(u)):
             return None
         return inputs(_own(u, block, c) if own else _block_form(u, block), u)
 

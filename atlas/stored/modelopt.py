@@ -49,6 +49,8 @@ def scheme(s: Settings, c: Context) -> Scheme:
     def form(u: Unit) -> Form | None:
         if u.kind == TABLE or (u.kind == ROUTER and u.own_class) or left(u.module):
             return None
+        if u.is_conv1d:
+            raise Unsaid("whether ModelOpt takes GPT-2's own kind of layer is not described")
         stated = {"quant_algo": algorithm, "group_size": s.get("group_size")} if of is None else of(u.module)
         if stated is None:
             return None
@@ -66,7 +68,8 @@ def by_module(s: Settings, dtype: str) -> Callable[[Unit], Form | None]:
 
     def form(u: Unit) -> Form | None:
         stated = of(u.module)
-        return None if stated is None else _maker(stated.get("quant_algo"))(u, _How(_group(stated, u), False, dtype))
+        how = None if stated is None else _How(_group(stated, u), pre_scaled=False, dtype=dtype)
+        return None if stated is None or how is None else _maker(stated.get("quant_algo"))(u, how)
 
     return form
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from atlas.stored.bitsandbytes import untouched
 from atlas.stored.form import Form, Part, Unsaid, bits_of, ceil, group_of
-from atlas.stored.matching import ends, inside, texts
+from atlas.stored.matching import ends, inside, skipped, texts
 from atlas.stored.scheme import Context, Scheme, keeps
 from atlas.stored.settings import Settings
 from atlas.stored.units import EXPERT, HEAD, ROUTER, TABLE, Unit
@@ -30,7 +30,7 @@ def hqq(s: Settings, c: Context) -> Scheme:
     skips = inside(texts(s.get("skip_modules"), "skip_modules") or ["lm_head"])
 
     def form(u: Unit) -> Form | None:
-        return None if u.kind in (TABLE, HEAD) or skips(u.module) else _hqq(u, bits, group)
+        return None if u.kind in (TABLE, HEAD) or u.is_conv1d or skips(u.module) else _hqq(u, bits, group)
 
     def dtype(u: Unit) -> str:
         return "F32" if u.kind == HEAD else c.dtype
@@ -58,10 +58,10 @@ def torchao(s: Settings, c: Context) -> Scheme:
     if s.get("include_input_output_embeddings"):
         raise Unsaid("torchao over the embeddings is not described")
     maker = _torchao(_object(_object(s.get("quant_type")).get("default")), c)
-    skips = inside(texts(s.get(_LEFT), _LEFT) or ["lm_head"])
+    skips = skipped(texts(s.get(_LEFT), _LEFT) or ["lm_head"], c.version, wrapped=c.has_towers, tail=".weight")
 
     def form(u: Unit) -> Form | None:
-        return None if u.kind in (TABLE, HEAD) or skips(u.module) or untouched(u, c) else maker(u)
+        return None if u.kind == TABLE or u.is_conv1d or skips(u.module) or untouched(u, c) else maker(u)
 
     return Scheme(form, keeps(c.dtype))
 
@@ -124,6 +124,9 @@ def mxfp4(s: Settings, c: Context) -> Scheme:
 
 def fbgemm(s: Settings, c: Context) -> Scheme:
     """F8 weights with an F32 scale for every output (`FbgemmFp8Linear` of transformers). Raises `Unsaid`."""
+    named = {n.rpartition(".")[0] for n in texts(s.get(_LEFT), _LEFT) if ".self_attn." in n}
+    if 0 < len(named) < c.attention_layers:
+        raise Unsaid(f"the list leaves the attention of {len(named)} of {c.attention_layers} layers: it is cut short")
     skips = ends(texts(s.get(_LEFT), _LEFT) or ["lm_head"])
 
     def form(u: Unit) -> Form | None:

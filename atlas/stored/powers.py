@@ -1,10 +1,10 @@
 """FP8 and FP4 with scales that are powers of two, as DeepSeek-V4's files have them.
 
-Attention, shared experts and what joins a drafting layer are F8 with an E8M0 scale for 128 x 128 weights; routed experts
-are two weights a byte with an E8M0 scale for 32 of them (or F8 as the rest, by `expert_dtype`). Compressors, their
-norms, routers, tables and heads stay in 16 bits; streams, sinks, positions and correction biases are F32, the table
-that chooses experts by token I64. Types by name from a public loader's own copy of the release's layout; the counts
-of elements are the Hub's.
+Attention, shared experts and what joins a drafting layer are F8 with an E8M0 scale for 128 x 128 weights; routed
+experts are two weights a byte with an E8M0 scale for 32 of them (or F8 as the rest, by `expert_dtype`). Compressors,
+their norms, routers, tables and heads stay in 16 bits; streams, sinks, positions and correction biases are F32, the
+table that chooses experts by token I64. Types by name from a public loader's own copy of the release's layout; the
+counts of elements are the Hub's.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ class Context(NamedTuple):
     attention_layers: int
     has_experts: bool
     has_towers: bool
+    is_tied: bool = False
     heads: int | None = None
     value_dim: int | None = None
     architecture: str | None = None

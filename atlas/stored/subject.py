@@ -11,6 +11,7 @@ from atlas.numbers.structure import Model
 from atlas.numbers.towers import Tower
 from atlas.reading.classes import named
 from atlas.stored.form import DTYPES, Unsaid
+from atlas.stored.held import plain_tied
 from atlas.stored.scheme import Context
 from atlas.stored.settings import INNER
 from schemas.vocabulary import AttentionKind
@@ -40,6 +41,7 @@ def context(of: Subject, method: str | None = None) -> Context:
         attention_layers=sum(n for _, n in mixers),
         has_experts=any(t.stored > 1 for each in of.model.counted() for p in each.parts for t in p.tensors),
         has_towers=of.towers != (),
+        is_tied=bool(plain_tied(of.model, "BF16")),
         heads=latent and latent.n_q_heads,
         value_dim=latent and latent.v_head_dim,
         architecture=named(of.config),

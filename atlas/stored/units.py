@@ -55,6 +55,11 @@ class Unit(NamedTuple):
         return self.kind != REST
 
     @property
+    def is_conv1d(self) -> bool:
+        """Whether it is GPT-2's own kind of layer, which is no linear layer by its class."""
+        return self.transposed and self.kind == LINEAR
+
+    @property
     def module(self) -> str:
         """The name without its last word, as settings name modules."""
         return self.name.removesuffix(".weight")
