@@ -72,7 +72,7 @@ def mentions(s: Settings) -> Mentions:
             layers_apart, experts_apart = True, experts_apart or _EXPERTS[:-1] in text
         elif match is not None:
             said = text[: match.start()] + "#" + text[match.end() :]
-            of_layer.setdefault(int(match[0]), set()).add(f"{said} {value!r}")
+            of_layer.setdefault(int(match[0]), set()).add(f"{said} {value!r}")  # in other lists it says something else
     return Mentions({i: frozenset(said) for i, said in of_layer.items()}, layers_apart, experts_apart)
 
 
@@ -88,21 +88,21 @@ def _is_open(text: str, match: re.Match[str] | None, *, loose: bool) -> bool:
 
 
 def _named(s: Settings) -> Iterator[tuple[str, Any, bool]]:
-    """Every text of a list, every key with what it says, and whether it is a pattern that matches at a beginning."""
+    """Every text of a list with the list's place, every key with what it says; and whether it is a beginning alone."""
     for raw in (s.raw, s.beside):
         for key, value in raw.items():
             yield key, value if _NUMBER.search(key) else None, False
-            yield from ((*each, key == "dynamic") for each in _texts(value))
+            yield from ((*each, key == "dynamic") for each in _texts(value, key))
 
 
-def _texts(value: Any) -> Iterator[tuple[str, Any]]:
+def _texts(value: Any, at: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
-        yield from ((str(k), v) for k, v in value.items())  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        for each in value.values():  # pyright: ignore[reportUnknownVariableType]
-            yield from _texts(each)
+        for key, each in value.items():  # pyright: ignore[reportUnknownVariableType]
+            yield str(key), each  # pyright: ignore[reportUnknownArgumentType]
+            yield from _texts(each, f"{at} {key}")
     elif isinstance(value, list):
         for each in value:  # pyright: ignore[reportUnknownVariableType]
-            yield from ((each, None),) if isinstance(each, str) else _texts(each)
+            yield from ((each, at),) if isinstance(each, str) else _texts(each, at)
 
 
 class Kind(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from atlas.stored import kept
-from atlas.stored.form import DTYPES, Form, Part, Unsaid, ceil
+from atlas.stored.form import DTYPES, Form, Part, Unsaid, ceil, head_apart
 from atlas.stored.matching import skipped, texts
 from atlas.stored.scheme import Context, Scheme
 from atlas.stored.settings import Settings
@@ -28,8 +28,7 @@ def scheme(s: Settings, c: Context) -> Scheme:
         raise Unsaid("neither load_in_4bit nor load_in_8bit says how many bits there are")
     listed = texts(s.get("llm_int8_skip_modules"), "llm_int8_skip_modules")
     skips = skipped(listed or ["lm_head"], c.version, wrapped=c.has_towers)
-    if c.is_tied and listed and not skips("lm_head"):
-        raise Unsaid("the list does not leave out the head, which is tied: what becomes of it is not described")
+    head_apart(is_tied=c.is_tied, taken=bool(listed) and not skips("lm_head"))
     storage = _STORAGE.get(str(s.get("bnb_4bit_quant_storage") or "uint8"))
     if storage is None:
         raise Unsaid("bnb_4bit_quant_storage is no type that is described")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from atlas.stored import kept
-from atlas.stored.form import Form, Part, Unsaid, ceil, group_of
+from atlas.stored.form import Form, Part, Unsaid, ceil, group_of, head_apart
 from atlas.stored.matching import shell, spellings, texts
 from atlas.stored.scheme import Context, Scheme, caches
 from atlas.stored.settings import Settings
@@ -44,6 +44,7 @@ def scheme(s: Settings, c: Context) -> Scheme:
     of = _by_module(layers) if algorithm == "MIXED_PRECISION" else None
     if of is None:
         _maker(algorithm)
+    head_apart(is_tied=c.is_tied, taken=not left("lm_head") and (of is None or of("lm_head") is not None))
     pre = s.get("pre_quant_scale") is True
 
     def form(u: Unit) -> Form | None:

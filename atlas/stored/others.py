@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from atlas.stored import kept
 from atlas.stored.bitsandbytes import untouched
 from atlas.stored.form import Form, Part, Unsaid, bits_of, ceil, group_of
 from atlas.stored.matching import ends, inside, skipped, texts
@@ -63,7 +64,7 @@ def torchao(s: Settings, c: Context) -> Scheme:
     def form(u: Unit) -> Form | None:
         return None if u.kind == TABLE or u.is_conv1d or skips(u.module) or untouched(u, c) else maker(u)
 
-    return Scheme(form, keeps(c.dtype))
+    return Scheme(form, kept.norms_of_old(c))
 
 
 def _object(value: Any) -> Mapping[str, Any]:

@@ -42,7 +42,10 @@ def scheme(s: Settings, c: Context) -> Scheme:
             return _block(u)
         return others(u) or experts(u)
 
-    return Scheme(form, lambda u: _type(u, c))
+    def dtype(u: Unit) -> str:
+        return _type(u, c)
+
+    return Scheme(form, dtype)
 
 
 def _experts(stated: object) -> Callable[[Unit], Form]:

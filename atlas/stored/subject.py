@@ -44,7 +44,7 @@ def context(of: Subject, method: str | None = None) -> Context:
         is_tied=bool(plain_tied(of.model, "BF16")),
         heads=latent and latent.n_q_heads,
         value_dim=latent and latent.v_head_dim,
-        architecture=named(of.config),
+        architecture=named(dict(of.config)),
         expert_dtype=_text(of.config, "expert_dtype"),
     )
 
