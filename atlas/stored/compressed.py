@@ -77,7 +77,7 @@ def _group(g: Mapping[str, Any], general: Any) -> _Group:
 def _static(stated: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
     """What is stored for static activations: a scale in the model's type, and a zero where they are not symmetric."""
     if stated and stated.get("dynamic") is False:
-        if stated.get("strategy") not in ("tensor", "tensor_group"):
+        if stated.get("strategy") not in (None, "tensor", "tensor_group"):
             raise Unsaid("static scales of activations that are not one a tensor are not described")
         yield "scale", None
         if stated.get("symmetric") is False:

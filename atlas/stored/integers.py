@@ -70,10 +70,14 @@ def _scale(s: Settings, c: Context, packing: str) -> str:
 
 
 def _types(s: Settings, c: Context, form: Callable[[Unit], Form | None]) -> Callable[[Unit], str]:
-    """Biases of packed modules become F16 where the packed layer of GPTQ or AutoAWQ holds them; others stay."""
+    """Biases of packed modules become F16 where a packed layer holds them.
+
+    GPTQModel's AWQ, and AutoRound where it rounds files without a model, leave them as they were.
+    """
     rounded = s.get("autoround_version") is not None and s.get("model_free") is not True
     kept_as = kept.router_alone(c._replace(dtype=_OF_ROUNDED)) if rounded else keeps(c.dtype)
-    halves = s.method != _AUTOROUND and not (s.method == AWQ and s.get("checkpoint_format") is not None)
+    of_files = s.method == _AUTOROUND and s.get("model_free") is True
+    halves = not of_files and not (s.method == AWQ and s.get("checkpoint_format") is not None)
 
     def dtype(u: Unit) -> str:
         packed = halves and u.name.endswith(".bias") and form(_weight_of(u)) is not None
