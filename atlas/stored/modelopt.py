@@ -14,7 +14,7 @@ from atlas.stored.form import Form, Part, Unsaid, ceil, group_of, head_apart
 from atlas.stored.matching import shell, spellings, texts
 from atlas.stored.scheme import Context, Scheme, caches
 from atlas.stored.settings import Settings
-from atlas.stored.units import ROUTER, TABLE, Unit
+from atlas.stored.units import GATE, ROUTER, TABLE, Unit
 
 _SCALAR = Part("scale", "F32", ())
 _TWO = (_SCALAR, _SCALAR)
@@ -48,7 +48,7 @@ def scheme(s: Settings, c: Context) -> Scheme:
     pre = s.get("pre_quant_scale") is True
 
     def form(u: Unit) -> Form | None:
-        if u.kind == TABLE or (u.kind == ROUTER and u.own_class) or left(u.module):
+        if u.kind == TABLE or (u.kind in (ROUTER, GATE) and of is None) or left(u.module):
             return None
         if u.is_conv1d:
             raise Unsaid("whether ModelOpt takes GPT-2's own kind of layer is not described")
@@ -80,7 +80,7 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 
 def _left(s: Settings) -> Callable[[str], bool]:
-    """What stayed as it was. Raises `Unsaid` where nothing is named: the head and the routers always did."""
+    """What stayed as it was beside routers. Raises `Unsaid` where nothing is named: the head always did."""
     listed = s.get("exclude_modules") if s.get("ignore") is None else s.get("ignore")
     named = texts(listed, "exclude_modules")
     if not named and not s.get("quantized_layers"):

@@ -316,9 +316,18 @@ def _with_hub_totals(made: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     from pipeline.refresh import holding
 
     columns = Columns(CHECKS)
-    for row in holding.hub_rows(made["models"], made["configs"], made["designs"]):
+    for row in holding.hub_rows(made["models"], made["configs"], made["designs"], _of_repositories(made)):
         columns.add(tuple(row[c] for c in CHECKS.columns))
     return pl.concat([made["checks"], columns.frame()])
+
+
+def _of_repositories(made: Mapping[str, pl.DataFrame]) -> dict[str, list[StoredRow]]:
+    """What repositories hold by their own settings, headers or counts, by name."""
+    known = made[STORED.name].filter(pl.col("subject").is_in(made[MODELS.name]["repo_id"].to_list()))
+    found: dict[str, list[StoredRow]] = {}
+    for subject, *rest in known.iter_rows():
+        found.setdefault(subject, []).append(StoredRow(*rest))
+    return found
 
 
 _layer = itemgetter(*LAYERS.columns[1:])

@@ -13,6 +13,7 @@ import pytest
 from hub_server import HubServer, Population, Repo
 from shrunk import checkpoints, folder
 
+from pipeline.refresh import steps
 from pipeline.refresh.steps import Options, refresh
 
 LLAMA = checkpoints()["llama"]
@@ -36,6 +37,14 @@ FP8_BYTES = MODULES + 2 * 4 * 14 + 2 * PLAIN  # a byte a weight, two F32 scalars
 def _repo(name: str, config: dict[str, Any], downloads: int, files: Any = (), **facts: Any) -> Repo:
     more = tuple({"downloads": downloads, "safetensors": None, **facts}.items())
     return Repo(name, json.dumps(config).encode(), files=tuple(files), facts=more)
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the catalogue nor the guide has a part in this."""
+    monkeypatch.setattr(steps, "from_catalogue", list)
+    monkeypatch.setattr(steps, "reported", dict)
+    monkeypatch.setattr(steps, "build_guide", lambda *_: ([], {}))
 
 
 @pytest.fixture
