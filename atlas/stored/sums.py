@@ -20,7 +20,7 @@ _PACKED = ("I32", "U32")
 
 
 def named_sum(rows: Iterable[StoredRow], total: int, extras: Iterable[tuple[str, int]] = ()) -> str | None:
-    """The name of the sum that is exactly `total`; None where none is. `extras` may be in it, or left out (negative)."""
+    """The name of the sum that is `total`; None where none is. `extras` may be in it, or left out (negative)."""
     found, beside = tuple(rows), [e for e in extras if e[1]]
     sums = [*_sums(found)] if found and all(r.elements is not None for r in found) else []
     for n in range(min(len(beside), 3) + 1):
