@@ -126,6 +126,26 @@ def _states(made: Counterfactual) -> Iterator[tuple[Any, ...]]:
         yield tuple(row[c] for c in STATES)
 
 
+def named(path: Path) -> str:
+    """The id in a snapshot's manifest."""
+    return _whole(path)[0]
+
+
+def digest(path: Path) -> bytes:
+    """The digest in a snapshot's manifest: equal for equal tables, and with its id and code, equal for equal guides."""
+    return repr(_whole(path)).encode()
+
+
+def _whole(path: Path) -> tuple[str, ...]:
+    with duckdb.connect(str(path), read_only=True) as con:
+        found = con.execute(
+            "SELECT snapshot_id, source, code_version, schema_version, digest FROM snapshot WHERE name = ?", [WHOLE]
+        ).fetchall()
+    if len(found) != 1:
+        raise Corrupt("the snapshot has no manifest: it is not complete")
+    return found[0]
+
+
 @contextmanager
 def opened(path: Path, pages: list[Page]) -> Iterator[Snapshot]:
     """Open a snapshot for the pages; one thread, so that sums of fractions come out the same every time."""
