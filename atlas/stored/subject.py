@@ -9,7 +9,6 @@ from atlas.families.rules import Family
 from atlas.numbers.shape import shape_of
 from atlas.numbers.structure import Model
 from atlas.numbers.towers import Tower
-from atlas.reading.classes import named
 from atlas.stored.form import DTYPES, Unsaid
 from atlas.stored.held import plain_tied
 from atlas.stored.scheme import Context
@@ -44,7 +43,7 @@ def context(of: Subject, method: str | None = None) -> Context:
         is_tied=bool(plain_tied(of.model, "BF16")),
         heads=latent and latent.n_q_heads,
         value_dim=latent and latent.v_head_dim,
-        architecture=named(dict(of.config)),
+        architecture=_architecture(of.config),
         expert_dtype=_text(of.config, "expert_dtype"),
     )
 
@@ -65,6 +64,13 @@ def stated_dtype(config: Mapping[str, Any]) -> str | None:
             if isinstance(stated, str) and stated.removeprefix("torch.") in DTYPES:
                 return DTYPES[stated.removeprefix("torch.")]
     return None
+
+
+def _architecture(config: Mapping[str, Any]) -> str | None:
+    """The first class that a config names."""
+    stated = config.get("architectures")
+    first = stated[0] if isinstance(stated, list) and stated else stated  # pyright: ignore[reportUnknownVariableType]
+    return first if isinstance(first, str) else None
 
 
 def _text(config: Mapping[str, Any], key: str) -> str | None:
