@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from atlas import proof
 from atlas.checkpoint.totals import TotalCheck, as_stated, check_total, disagreement, extras, in_name
 from atlas.derived import Derived
 from atlas.interpret import derive
@@ -96,7 +97,8 @@ def hub_rows(
             continue
         by_kind = {e["key"]: e["value"] for e in by_dtype or []}
         try:
-            row = total_row(repo_id, derived(raw), by_kind or stated, stored=stored.get(repo_id))
+            made = proof.decided(derived(raw), stated)
+            row = total_row(repo_id, made, by_kind or stated, stored=stored.get(repo_id))
         except Exception as error:  # noqa: BLE001 - what one stranger counted ends no refresh
             note = f"it could not be explained: {type(error).__name__}"
             row = _plainly(repo_id, stated, total) | {"note": note}
