@@ -24,6 +24,7 @@ SCHEMA_CHANGES: tuple[tuple[str, str], ...] = (
             " configs.stored_reason why it is not known; params_checkpoint; verdict measured."
             " New: table runs (what happened in a refresh; models.outcome is never unchanged), views kept and lineage,"
             " macro kv_bytes_of; kv_bytes of an unknown name or of less than 0 tokens is an error."
+            " measurements: low, high, samples, hardware, engine, engine_version; conditions and day belong to the key."
         ),
     ),
     ("1.0.0", "First published tables, views and macros."),

@@ -22,7 +22,7 @@ from pipeline.errors import AtlasError, Invalid, NotFound, Upstream
 from pipeline.hub.crawl import CrawlResult, Progress, Staged
 from pipeline.hub.listing import Selection
 from pipeline.refresh import holding, repositories, tables, unchanged
-from pipeline.sources import catalogue, disk, news, peers
+from pipeline.sources import catalogue, disk, measured, news, peers
 from pipeline.sources.beside import LACKING
 from pipeline.store import snapshot
 from pipeline.store.columns import Columns
@@ -96,7 +96,7 @@ def refresh(options: Options, watch: Callable[[Progress], None] | None = None) -
     with gathered.whole():
         if (nothing_new := unchanged.since(options, gathered)) is not None:
             return nothing_new
-        content = with_headers(options, tabulate(gathered, watch), watch)
+        content = with_headers(options, tabulate(gathered, watch, options.home), watch)
         published = publish(options, gathered, content)
         finish(gathered, published)
     return report(options, gathered, content, published)
@@ -211,8 +211,10 @@ def staged(options: Options, day: dt.date, watch: Callable[[Progress], None] | N
     )
 
 
-def tabulate(gathered: Gathered, watch: Callable[[Progress], None] | None = None) -> dict[str, pl.DataFrame]:
-    """Derive everything found, and add what is reported of it."""
+def tabulate(
+    gathered: Gathered, watch: Callable[[Progress], None] | None = None, home: Path | None = None
+) -> dict[str, pl.DataFrame]:
+    """Derive everything found, and add what is reported of it and what was measured, also at this home."""
     done = 0
 
     def tick() -> None:
@@ -221,7 +223,7 @@ def tabulate(gathered: Gathered, watch: Callable[[Progress], None] | None = None
         if watch and done % 50 == 0:
             watch(Progress("derive", done, gathered.listed, 0, 0.0))
 
-    return tables.tables(gathered.found, known=holding.of_catalogue(), extra=reported(), tick=tick)
+    return tables.tables(gathered.found, known=holding.of_catalogue(), extra=reported(home), tick=tick)
 
 
 def with_headers(
@@ -278,8 +280,14 @@ def held_against_headers(name: str, endpoint: str | None) -> tuple[dict[str, Any
         return nothing | {"result": Check.UNCHECKED.value, "note": why}, None
 
 
-def reported() -> Extra:
-    """The catalogue's cited facts, what holding its totals against ours comes to, and what other tools say, as rows."""
+def reported(home: Path | None = None) -> Extra:
+    """The catalogue's cited facts, what holding its totals against ours comes to, what other tools say, as rows.
+
+    Numbers that were measured are among them, also those of this home.
+
+    Raises:
+        Invalid: a file of measurements at the home cannot be read.
+    """
     entries = catalogue.load()
     facts = [
         {"repo_id": e.repo, "fact": r.fact.value, "value": str(r.value), "unit": r.unit, "citation": r.citation}
@@ -289,7 +297,11 @@ def reported() -> Extra:
     facts += [_twin(e.repo, t) for e in entries for t in e.twins]
     held = holding.rows(entries)
     held["disagreements"] += peers.disagreements({e.repo for e in entries})
-    return {"reported": facts, **held, "measurements": peers.measurements() + news.measurements()}
+    return {
+        "reported": facts,
+        **held,
+        "measurements": [*peers.measurements(), *news.measurements(), *measured.rows(home)],
+    }
 
 
 def _twin(repo: str, twin: catalogue.Twin) -> dict[str, str]:
