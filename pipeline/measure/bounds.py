@@ -23,9 +23,6 @@ SAME = 0.02
 """Share by which the weights a tool counts may differ from the derived ones: it counts some tables otherwise."""
 
 
-_NARROWEST = 0.5
-
-
 class Beside(NamedTuple):
     """A measured quantity, the best that the structure allows in the same unit, and what the bound is made of."""
 
@@ -59,10 +56,11 @@ def beside(b: Bench, d: Derived, gpu: Gpu) -> list[Beside]:
 def _step(b: Bench, d: Derived, model: Model, gpu: Gpu) -> Beside | None:
     if b.steps is None or gpu.bandwidth is None:
         return None
-    weights = matmul_weights_read(model, 1) * (_stored_width(d) if b.width is None else b.width)
-    seconds = (weights + _cache(b, d, model)) / b.tp / gpu.bandwidth
-    form = "weights as stored, cache at bf16" if b.width is None else "weights at the file's mean width"
-    return Beside(b.steps, *_in_unit(b, b.steps, seconds, 1), f"bytes of a step over bandwidth, {form}")
+    form = _form(b, d)
+    if form is None:
+        return None
+    seconds = (matmul_weights_read(model, 1) * form[0] + _cache(b, d, model)) / b.tp / gpu.bandwidth
+    return Beside(b.steps, *_in_unit(b, b.steps, seconds, 1), f"bytes of a step over bandwidth, {form[1]}")
 
 
 def _in_unit(b: Bench, quantity: str, seconds: float, tokens: int) -> tuple[float, str]:
@@ -89,18 +87,21 @@ def _cache(b: Bench, d: Derived, model: Model) -> float:
     return measure.kv_bytes(model, b.tokens_before, min(widths))
 
 
-def _stored_width(d: Derived) -> float:
-    """Bytes a weight of the checkpoint where that is proven; else half a byte, as narrow as engines serve."""
+def _form(b: Bench, d: Derived) -> tuple[float, str] | None:
+    """Bytes a weight, and in words; None where a quantization is stated whose bytes are not known."""
     f = d.fingerprint
-    if f.weight_bytes_checkpoint is None or not f.params_checkpoint:
-        return _NARROWEST
-    return f.weight_bytes_checkpoint / f.params_checkpoint
+    if b.width is not None:
+        return b.width, "weights at the file's mean width"
+    if f.weight_bytes_checkpoint is not None and f.params_checkpoint:
+        return f.weight_bytes_checkpoint / f.params_checkpoint, "weights as stored, cache at bf16"
+    return None if f.quant_method is not None else (2.0, "weights and cache at bf16, stored form not proven")
 
 
 def _prompt(b: Bench, d: Derived, model: Model, gpu: Gpu) -> Beside | None:
     rates = [r for r in (gpu.bf16, gpu.fp8, gpu.int8) if r is not None]
     f = d.fingerprint
-    may_be_fp4 = b.is_fp4 or (b.width is None and _stored_width(d) < 1)
+    form = _form(b, d)
+    may_be_fp4 = b.is_fp4 or form is None or (b.width is None and form[0] < 1)  # the table has no rate of FP4
     if b.prompts is None or not rates or not b.prompt or f.params_active_compute is None or may_be_fp4:
         return None
     attention = measure.prefill_attention_flops(model, b.behind + b.prompt)

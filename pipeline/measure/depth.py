@@ -22,8 +22,8 @@ AGREE = 1e-4
 """Largest difference of scores, as a share of the largest score, that float32 sums in another order may make."""
 
 SETTINGS = (
-    f"one sequence, prompt of {PROMPT} tokens, then one token at that position; float32, eager, random weights of seed "
-    f"{SEED}, no positions; cache allocated once; at most {ROUNDS} rounds in alternating order after one that is left out"
+    f"one sequence, prompt of {PROMPT} tokens, then one token at that position; float32, eager, no positions; random "
+    f"weights of seed {SEED}; cache allocated once; at most {ROUNDS} rounds in alternating order, one more left out"
 )
 
 

@@ -40,7 +40,7 @@ def _block(d: int, ffn: int) -> int:
 
 
 def _of_width(name: str, d: int) -> Shape:
-    """The shape of a width: 8/3 of it in the feed-forward network, to the nearest 64; as deep as is nearest the budget."""
+    """The shape of a width: 8/3 of it in the feed-forward network, to the nearest 64; as deep as the budget asks."""
     heads, ffn = d // HEAD_DIM, round(8 * d / 3 / _MULTIPLE) * _MULTIPLE
     shapes = (Shape(name, d, heads, heads // SHARING, ffn, n) for n in range(2, _DEEPEST))
     return min(shapes, key=lambda s: abs(s.matrices - BUDGET))

@@ -54,7 +54,7 @@ def interleaved(
     for i in range(1 + rounds):
         if i > 1 and clock() - began > seconds:
             break
-        for name in list(works) if i % 2 == 0 else list(reversed(works)):
+        for name in list(works)[:: 1 if i % 2 == 0 else -1]:
             took = works[name]()
             if i:
                 found[name].wall.extend(took.wall)

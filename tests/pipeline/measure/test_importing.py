@@ -1,0 +1,250 @@
+"""Engines' benchmarks taken in: files in the tools' own shape, their bounds by hand, and files that are refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from pipeline.cli import main
+from pipeline.errors import AtlasError, NotFound, Usage
+from pipeline.measure.importing import Asked, benches, imported
+from pipeline.sources import measured
+
+LLAMA, QWEN = "meta-llama/Llama-3.1-8B", "Qwen/Qwen2.5-7B-Instruct"
+
+# The two tests of the tool's own documentation (tools/llama-bench/README.md), all keys.
+_COMMON = {
+    "build_commit": "8cf427ff", "build_number": 5163, "cpu_info": "AMD Ryzen 7 7800X3D 8-Core Processor",
+    "gpu_info": "NVIDIA GeForce RTX 4080", "backends": "CUDA",
+    "model_filename": "models/Qwen2.5-7B-Instruct-Q4_K_M.gguf", "model_type": "qwen2 7B Q4_K - Medium",
+    "model_size": 4_677_120_000, "model_n_params": 7_615_616_512, "n_batch": 2048, "n_ubatch": 512, "n_threads": 8,
+    "cpu_mask": "0x0", "cpu_strict": False, "poll": 50, "type_k": "f16", "type_v": "f16", "n_gpu_layers": -1,
+    "n_cpu_moe": 0, "split_mode": "layer", "main_gpu": 0, "no_kv_offload": False, "flash_attn": -1, "devices": "auto",
+    "tensor_split": "0.00", "tensor_buft_overrides": "none", "use_mmap": True, "use_direct_io": False,
+    "embeddings": False, "no_op_offload": 0, "no_host": False, "repack": True, "fit_target": 0, "fit_min_ctx": 0,
+}  # fmt: skip
+PP: dict[str, Any] = _COMMON | {
+    "n_prompt": 512, "n_gen": 0, "n_depth": 0, "test_time": "2025-04-24T11:58:50Z", "avg_ns": 72_135_640,
+    "stddev_ns": 1_453_752, "avg_ts": 7100.002165, "stddev_ts": 140.34152,
+    "samples_ns": [74_601_900, 71_632_900, 71_745_200, 71_952_700, 70_745_500],
+    "samples_ts": [6863.1, 7147.55, 7136.37, 7115.79, 7237.21],
+}  # fmt: skip
+TG: dict[str, Any] = _COMMON | {
+    "n_prompt": 0, "n_gen": 128, "n_depth": 0, "test_time": "2025-04-24T11:58:51Z", "avg_ns": 1_076_767_880,
+    "stddev_ns": 9_449_585, "avg_ts": 118.881588, "stddev_ts": 1.041811,
+    "samples_ns": [1_075_361_300, 1_065_089_400, 1_071_761_200, 1_081_934_900, 1_089_692_600],
+    "samples_ts": [119.03, 120.178, 119.43, 118.307, 117.464],
+}  # fmt: skip
+
+# The keys that `vllm bench serve --save-result` writes without --save-detailed; the figures are made up and agree.
+VLLM: dict[str, Any] = {
+    "date": "20260412-093015", "endpoint_type": "openai", "backend": "openai", "label": None, "model_id": LLAMA,
+    "tokenizer_id": LLAMA, "num_prompts": 100, "request_rate": "inf", "burstiness": 1.0, "max_concurrency": 8,
+    "duration": 20.0, "completed": 100, "failed": 0, "total_input_tokens": 102_400, "total_output_tokens": 12_800,
+    "request_throughput": 5.0, "request_goodput": None, "output_throughput": 640.0, "total_token_throughput": 5760.0,
+    "latencies": [1.5] * 100, "queue_times": [0.0] * 100, "max_output_tokens_per_s": 900.0,
+    "max_concurrent_requests": 8, "rtfx": 0.0, "mean_ttft_ms": 95.0, "median_ttft_ms": 90.0, "std_ttft_ms": 12.0,
+    "p99_ttft_ms": 140.0, "mean_tpot_ms": 11.5, "median_tpot_ms": 11.4, "std_tpot_ms": 0.6, "p99_tpot_ms": 13.0,
+    "mean_itl_ms": 11.5, "median_itl_ms": 11.2, "std_itl_ms": 2.0, "p99_itl_ms": 22.0,
+}  # fmt: skip
+
+
+def written(folder: Path, value: object) -> Path:
+    """A file of it, as JSON or as the text it is."""
+    path = folder / "bench.json"
+    path.write_text(value if isinstance(value, str) else json.dumps(value))
+    return path
+
+
+def test_llama_bench_by_hand(tmp_path: Path) -> None:
+    """The documented file on a card of 716.8 GB/s.
+
+    7,615,616,512 weights less a table of 152,064 x 3,584, 57 norms of 3,584 and 28 x 4,608 biases multiply:
+    7,070,285,824, at 4,677,120,000 / 7,615,616,512 bytes each 4.342 GB a token: at most 165.1 tokens a second.
+    """
+    found = imported(written(tmp_path, [PP, TG]), Asked(model=QWEN, bandwidth="716.8GB", home=tmp_path))
+    weights = 7_615_616_512 - 152_064 * 3_584 - 57 * 3_584 - 28 * 4_608
+    bound = 716.8e9 / (weights * 4_677_120_000 / 7_615_616_512)
+    assert round(bound, 1) == 165.1
+    (one,) = found[1].bounds.values()
+    assert one.best == pytest.approx(bound, rel=1e-12)
+    assert (found[1].run.hardware, found[1].run.engine) == ("NVIDIA GeForce RTX 4080", "llama.cpp")
+    assert found[1].run.engine_version == "5163 (8cf427ff)"
+    first, second = (one.run.numbers[0] for one in found)
+    assert (first.quantity, first.value, first.samples) == ("pp512", 7136.37, 5)
+    assert (second.quantity, second.value, second.subject) == ("tg128", 119.03, QWEN)
+
+
+def test_a_depth_adds_the_cache(tmp_path: Path) -> None:
+    """Behind 4,096 tokens of f16 a step also reads 28 x 2 x 512 x 2 x 4,096 bytes; at q8_0 34/64 of that."""
+    for types, width in ((("f16", "f16"), 2.0), (("q8_0", "q8_0"), 34 / 32), (("f16", "q8_0"), 34 / 32)):
+        deep = TG | {"n_depth": 4096, "type_k": types[0], "type_v": types[1]}
+        (found,) = imported(written(tmp_path, [deep]), Asked(model=QWEN, bandwidth="716.8GB", home=tmp_path))
+        (one,) = found.bounds.values()
+        moved = 7_070_285_824 * 4_677_120_000 / 7_615_616_512 + 28 * 2 * 512 * width * 4096
+        assert one.best == pytest.approx(716.8e9 / moved, rel=1e-9)
+        assert one.quantity == "tg128 @ d4096"
+
+
+def test_vllm_by_hand(tmp_path: Path) -> None:
+    """Llama-3.1-8B on an H100 with 3.35 TB/s and at most 1,978.9 T operations a second, 1,024 tokens a prompt.
+
+    A step reads 2 x 7,504,658,432 bytes and 131,072 x 1,024 of cache: 4.52 ms. A prompt is 2 x 6,979,321,856 x 1,024
+    operations without the head, and 4 x 4,096 x 32 x 1,024 x 1,025 / 2 of attention: 7.36 ms.
+    """
+    asked = Asked(gpu="h100", version="0.11.0", home=tmp_path)
+    (found,) = imported(written(tmp_path, VLLM), asked)
+    step, prompt = (found.bounds[q] for q in ("mean time per output token", "mean time to first token"))
+    assert step.best == pytest.approx(1000 * (2 * 7_504_658_432 + 131_072 * 1_024) / 3.35e12)
+    operations = 2 * 6_979_321_856 * 1_024 + 4 * 4_096 * 32 * 1_024 * 1_025 // 2
+    assert prompt.best == pytest.approx(1000 * operations / 1.9789e15)
+    run = found.run
+    assert (run.hardware, run.engine, run.engine_version, str(run.measured_on)) == (
+        "h100", "vllm", "0.11.0", "2026-04-12",
+    )  # fmt: skip
+    assert "100 requests" in run.conditions
+    assert "concurrency 8" in run.conditions
+    values = {n.quantity: (n.value, n.unit) for n in run.numbers}
+    assert values["output throughput"] == (640.0, "tokens/s")
+    assert values["p99 inter-token latency"] == (22.0, "ms")
+
+
+def test_lines_and_metadata(tmp_path: Path) -> None:
+    """--append-result writes an object a line; `--metadata version=... tp=...` is text in it, and halves the bytes."""
+    two = [VLLM | {"version": "0.10.2", "tp": "2"}, VLLM | {"date": "20260413-000000"}]
+    path = written(tmp_path, "\n".join(map(json.dumps, two)))
+    first, second = imported(path, Asked(gpu="h100", version="0.11.0", home=tmp_path))
+    assert (first.run.engine_version, second.run.engine_version) == ("0.10.2", "0.11.0")
+    step = "mean time per output token"
+    assert first.bounds[step].best == pytest.approx(second.bounds[step].best / 2)
+
+
+def test_rows_are_kept_once_and_found_by_the_next_refresh(tmp_path: Path) -> None:
+    """The same file twice is one file and the same rows; a row has hardware, engine, version and day, a bound its own."""
+    path = written(tmp_path, VLLM)
+    for _ in range(2):
+        imported(path, Asked(gpu="h100", version="0.11.0", home=tmp_path))
+    assert len(measured.at(tmp_path)) == 1
+    rows = [r for r in measured.rows(tmp_path) if r["experiment"] == "vllm bench serve"]
+    assert {(r["subject"], r["hardware"], r["engine"], r["engine_version"]) for r in rows} == {
+        (LLAMA, "h100", "vllm", "0.11.0")
+    }
+    assert sum(", bound: " in r["quantity"] for r in rows) == 2
+    assert len({r["experiment"] for r in measured.rows(tmp_path)}) > 1
+
+
+def test_what_the_file_does_not_say_is_asked_for(tmp_path: Path) -> None:
+    """Neither hardware nor version stand in a vLLM file; each is an error that names the option."""
+    path = written(tmp_path, VLLM)
+    with pytest.raises(Usage, match="on what it ran: add --gpu, or --hardware"):
+        benches(path, Asked(version="0.11.0"))
+    with pytest.raises(Usage, match="which version of vllm ran: add --engine-version"):
+        benches(path, Asked(gpu="h100"))
+
+
+def test_without_a_bound_the_reason_is_said(tmp_path: Path) -> None:
+    """No model, no memory's speed, drafts whose steps make several tokens, matrices split over cards: each has words."""
+    said = [
+        (VLLM | {"model_id": "/models/mine"}, Asked(gpu="h100", version="1"), "add --model"),
+        (VLLM, Asked(hardware="a card", version="1"), "add --gpu, or --bandwidth"),
+        (VLLM | {"spec_decode_acceptance_length": 2.4}, Asked(gpu="h100", version="1"), "several tokens"),
+        (TG | {"split_mode": "row", "gpu_info": "A, B"}, Asked(model=QWEN, bandwidth="1TB"), "split over several"),
+    ]
+    for raw, asked, why in said:
+        (found,) = imported(written(tmp_path, raw), msgspec.structs.replace(asked, home=tmp_path))
+        assert found.bounds == {}
+        assert why in (found.why_none or "")
+
+
+HALF = json.dumps([PP, TG])[:-40]
+WRONG = [
+    ("", "no JSON, or cut short"),
+    (HALF, "no JSON, or cut short"),
+    ('{"mean_ttft_ms": NaN}', "no JSON, or cut short"),
+    ("[]", "holds no results"),
+    ("3", "holds no results"),
+    ([[1]], "holds no results"),
+    ({"config": 1}, "a result of neither tool"),
+    ([PP, {k: v for k, v in TG.items() if k != "avg_ts"}], "result 2: avg_ts is missing"),
+    (TG | {"model_n_params": "7B"}, "model_n_params is '7B', not a number"),
+    (TG | {"model_size": 0}, "model_size is 0, which cannot be"),
+    (TG | {"avg_ts": True}, "avg_ts is True, not a number"),
+    (TG | {"n_gen": 0}, "n_prompt and n_gen are both 0"),
+    (TG | {"n_gen": 1.5}, "not a whole number"),
+    (TG | {"avg_ts": 500.0}, "avg_ts is 500, but its other figures give"),
+    (TG | {"samples_ts": [119.0, "fast"]}, "samples_ts is no list of rates"),
+    (TG | {"test_time": "yesterday"}, "test_time is 'yesterday', no time"),
+    (VLLM | {"completed": 0}, "completed is 0, which cannot be"),
+    (VLLM | {"date": "12.4.2026"}, "not of the form"),
+    (VLLM | {"output_throughput": 64.0}, "output_throughput is 64, but its other figures give 640"),
+    (VLLM | {"mean_tpot_ms": -1}, "mean_tpot_ms is -1, which cannot be"),
+    (VLLM | {"mean_tpot_ms": 1e300}, "which cannot be"),
+    ({k: v for k, v in VLLM.items() if k != "duration"}, "duration is missing"),
+]
+
+
+@pytest.mark.parametrize(("value", "said"), WRONG)
+def test_half_and_hostile_files_are_sentences(value: object, said: str, tmp_path: Path) -> None:
+    """Whatever is missing, senseless or contradicts itself: exit 2 with file, place and key, and nothing is kept."""
+    with pytest.raises(Usage) as error:
+        imported(written(tmp_path, value), Asked(model=QWEN, gpu="h100", version="1", home=tmp_path))
+    assert said in str(error.value)
+    assert "bench.json" in str(error.value)
+    assert measured.at(tmp_path) == []
+
+
+def test_a_wrong_model_is_refused(tmp_path: Path) -> None:
+    """7.6B weights were benchmarked: they are not those of Llama-3.1-8B; a CPU's run is not a GPU's."""
+    with pytest.raises(Usage, match="the benchmark is of 7,615,616,512 weights"):
+        imported(written(tmp_path, TG), Asked(model=LLAMA, bandwidth="1TB", home=tmp_path))
+    with pytest.raises(Usage, match="it ran on a CPU"):
+        imported(written(tmp_path, TG | {"backends": "CPU"}), Asked(model=QWEN, gpu="h100", home=tmp_path))
+    with pytest.raises(NotFound, match="cannot be read"):
+        imported(tmp_path / "none.json", Asked(home=tmp_path))
+
+
+def test_a_name_in_a_file_opens_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that names a path or a stranger's repository leads to no file and to no network."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config.json").write_text("{}")
+    for name in ("config.json", str(tmp_path), "someone/else", "../x", "-"):
+        (found,) = imported(written(tmp_path, VLLM | {"model_id": name}), Asked(gpu="h100", version="1", home=tmp_path))
+        assert found.bounds == {}
+
+
+def test_control_characters_are_shown_not_obeyed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Escapes in a stranger's words arrive as visible text on the screen and in the rows."""
+    path = written(tmp_path, TG | {"gpu_info": "card \x1b[2J\u202e", "model_type": "x" * 5000})
+    assert main(["measure", "--import", str(path), "--home", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "\u202e" not in out
+    (row,) = [r for r in measured.rows(tmp_path) if r["experiment"] == "llama-bench"]
+    assert row["hardware"] == "card \\x1b[2J\\u202e"
+    assert len(row["conditions"]) < 1000
+
+
+def test_the_command_prints_rows_or_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """For people each number with the best and the share reached, 119.03 / 165.1 = 72%; for programs the rows."""
+    path = str(written(tmp_path, TG))
+    options = ("--model", QWEN, "--bandwidth", "716.8GB", "--home", str(tmp_path))
+    assert main(["measure", "--import", path, *options]) == 0
+    assert "at most 165.1, 72% reached" in capsys.readouterr().out
+    assert main(["measure", "--import", path, *options, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [r["unit"] for r in rows] == ["tokens/s", "tokens/s"]
+    assert rows[1]["quantity"].startswith("tg128, bound: bytes of a step over bandwidth")
+
+
+@pytest.mark.parametrize("size", [2**26 + 1])
+def test_a_huge_file_is_not_read(size: int, tmp_path: Path) -> None:
+    """Beyond the limit nothing is loaded."""
+    path = tmp_path / "bench.json"
+    with path.open("wb") as file:
+        file.truncate(size)
+    with pytest.raises(AtlasError, match="67,108,865 bytes"):
+        imported(path, Asked(home=tmp_path))
