@@ -120,7 +120,7 @@ def test_facts_are_of_primary_sources() -> None:
 
 def test_the_catalogue_is_dated() -> None:
     """The catalogue carries its own date, so that a snapshot made from it does not depend on the clock."""
-    assert dated() == date(2026, 11, 29)
+    assert dated() == date(2026, 12, 1)
 
 
 def test_config_text_is_canonical_and_stable() -> None:
@@ -178,7 +178,7 @@ def test_a_good_row_is_read(tmp_path: Path) -> None:
         ({"config": {"hidden_size": 64}}, "no model_type"),
         ({"source": " "}, "where the config was read"),
         ({"repo": "other/model"}, "organisation's file"),
-        ({"retrieved": "2026-11-30"}, "after the catalogue's own date"),
+        ({"retrieved": "2026-12-02"}, "after the catalogue's own date"),
         ({"reported": [{**GOOD["reported"][0], "citation": ""}]}, "no citation"),
         ({"reported": [{**GOOD["reported"][0], "unit": "tokens"}]}, "another unit"),
         ({"reported": [{**GOOD["reported"][0], "fact": "price"}]}, "price"),
