@@ -60,6 +60,7 @@ class Content(StrEnum):
     BUFFERS = "buffers"  # persistent buffers other than correction biases
     TIED_HEAD = "tied_head"  # the output head stored although it equals the embedding
     SCALES = "scales"  # quantization scales
+    UNUSED = "unused"  # keys and values of layers that read the cache of another
     NO_CORRECTION_BIAS = "no_correction_bias"  # the router correction biases are left out of the count
     PACKED = "packed"  # several weights counted as one element: the figure is no count of weights
 
