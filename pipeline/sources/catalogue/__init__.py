@@ -150,7 +150,7 @@ def load() -> list[Entry]:
 
 
 def resolved(entries: list[Entry]) -> list[Entry]:
-    """The entries, each with a config of its own. Raises Corrupt where one is like a row that is none, or like another."""
+    """The entries, each with a config. Raises Corrupt where one is like a row that has no config of its own."""
     own = {entry.repo: entry.config for entry in entries if entry.like is None}
     return [entry if entry.like is None else _sharing(entry, own.get(entry.like)) for entry in entries]
 
@@ -170,8 +170,16 @@ def _sharing(entry: Entry, shared: dict[str, Any] | None) -> Entry:
 @cache
 def dated() -> date:
     """The day the catalogue stands for; a snapshot made from it alone carries this date."""
-    meta = tomllib.loads((files(__name__) / "catalogue.toml").read_text("utf-8"))
-    return msgspec.convert(meta["date"], date)
+    return msgspec.convert(_meta()["date"], date)
+
+
+def absent() -> dict[str, str]:
+    """Much downloaded text generators that the catalogue does not hold, each with the reason."""
+    return msgspec.convert(_meta()["absent"], dict[str, str])
+
+
+def _meta() -> dict[str, Any]:
+    return tomllib.loads((files(__name__) / "catalogue.toml").read_text("utf-8"))
 
 
 def _data_files() -> list[Traversable]:
