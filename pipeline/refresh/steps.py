@@ -263,7 +263,11 @@ def reported() -> Extra:
     facts += [_twin(e.repo, t) for e in entries for t in e.twins]
     held = holding.rows(entries)
     held["disagreements"] += peers.disagreements({e.repo for e in entries})
-    return {"reported": facts, **held, "measurements": [*peers.measurements(), *news.measurements(), *changed.measurements()]}
+    return {
+        "reported": facts,
+        **held,
+        "measurements": [*peers.measurements(), *news.measurements(), *changed.measurements()],
+    }
 
 
 def _twin(repo: str, twin: catalogue.Twin) -> dict[str, str]:
