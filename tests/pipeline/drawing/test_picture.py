@@ -38,7 +38,7 @@ def texts(repo: str) -> list[str]:
 
 
 def test_every_model_of_the_catalogue_is_drawn_well_formed_and_small() -> None:
-    """At most 448 units wide, below 100 kB, with title and words, without an id, a script or a link; none if refused."""
+    """At most 448 units wide, below 100 kB, with title and words, without an id, script or link; none if refused."""
     for repo, raw in configs().items():
         derived = derive(raw, name=repo)
         made = picture.draw(derived, repo)
