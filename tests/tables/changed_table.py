@@ -20,7 +20,7 @@ COUNTS = {
     ("model types", "model types"): "SELECT count(DISTINCT model_type) FROM fingerprints",
     ("totals held against a published one", "models"): "SELECT count(*) FROM checks",
     ("totals equal to a published one", "models"): "SELECT count(*) FROM checks WHERE result = 'exact'",
-    ("configs refused", "configs"): "SELECT count(*) FROM refusals",
+    ("configs refused", "texts"): "SELECT count(*) FROM refusals",
     ("figures of others that differ", "figures"): "SELECT count(*) FROM disagreements",
 }
 """What is counted in both, with its unit."""
@@ -39,7 +39,7 @@ def turned(found: Difference) -> list[tuple[str, int, int, str]]:
         ("models new", 0, len(theirs.added), "models"),
         ("models gone", 0, len(theirs.removed), "models"),
         ("models whose config is written otherwise", 0, len(theirs.configs), "models"),
-        ("unchanged configs read otherwise", 0, found.ours.changed, "configs"),
+        ("unchanged configs read otherwise", 0, found.ours.changed, "texts"),
     ]
 
 
