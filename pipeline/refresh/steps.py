@@ -22,7 +22,7 @@ from pipeline.errors import AtlasError, Invalid, NotFound, Upstream
 from pipeline.hub.crawl import CrawlResult, Progress, Staged
 from pipeline.hub.listing import Selection
 from pipeline.refresh import holding, repositories, tables, unchanged
-from pipeline.sources import catalogue, disk, news, peers
+from pipeline.sources import catalogue, changed, disk, news, peers
 from pipeline.sources.beside import LACKING
 from pipeline.store import snapshot
 from pipeline.store.columns import Columns
@@ -289,7 +289,11 @@ def reported() -> Extra:
     facts += [_twin(e.repo, t) for e in entries for t in e.twins]
     held = holding.rows(entries)
     held["disagreements"] += peers.disagreements({e.repo for e in entries})
-    return {"reported": facts, **held, "measurements": peers.measurements() + news.measurements()}
+    return {
+        "reported": facts,
+        **held,
+        "measurements": [*peers.measurements(), *news.measurements(), *changed.measurements()],
+    }
 
 
 def _twin(repo: str, twin: catalogue.Twin) -> dict[str, str]:
