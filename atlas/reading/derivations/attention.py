@@ -56,6 +56,12 @@ def rope_if_said(c: Config) -> Found:
     return "rope" if rope else "nope", "rotary only where position_embedding_type is rope"
 
 
+def learned_if_biased_input(c: Config) -> Found:
+    """A table of positions beside the input only where a switch says so; relative ones else (DeBERTa)."""
+    on = c.flag("position_biased_input")
+    return "learned" if on else "relative", "position_biased_input is " + str(on).lower()
+
+
 def alibi_or_rope(c: Config) -> Found:
     """A switch (Falcon)."""
     on = c.flag("alibi")
@@ -123,7 +129,7 @@ RULES: dict[str, Rule] = {
     f.__name__: f
     for f in (
         window_if_both_ways, window_if_all_both_ways, window_and_current, window_or_512, window_behind,
-        window_around, rope_if_said, alibi_or_rope, rope_or_alibi_by_width, multi_query,
+        window_around, rope_if_said, learned_if_biased_input, alibi_or_rope, rope_or_alibi_by_width, multi_query,
         multi_query_before_new_decoder, one_per_query_head, theta_by_ratio, sparse_rate, heavy_rate, rotated_share,
     )
 }  # fmt: skip
