@@ -93,6 +93,14 @@ def one_per_query_head(c: Config) -> Found:
     return c.count("num_attention_heads"), "one KV head per query head"
 
 
+def heads_by_width(c: Config) -> Found:
+    """Heads of a stated width, whatever number is stated; else the stated number (HGRN 2)."""
+    width = c.opt_count("expand_ratio")
+    if width is None:
+        return None
+    return c.count("hidden_size") // width, f"hidden_size over expand_ratio {width}"
+
+
 def theta_by_ratio(c: Config) -> Found:
     """10,000 times the stated ratio (ChatGLM)."""
     ratio = finite("rope_ratio", c.need("rope_ratio"))
@@ -130,6 +138,7 @@ RULES: dict[str, Rule] = {
     for f in (
         window_if_both_ways, window_if_all_both_ways, window_and_current, window_or_512, window_behind,
         window_around, rope_if_said, learned_if_biased_input, alibi_or_rope, rope_or_alibi_by_width, multi_query,
-        multi_query_before_new_decoder, one_per_query_head, theta_by_ratio, sparse_rate, heavy_rate, rotated_share,
+        multi_query_before_new_decoder, one_per_query_head, heads_by_width, theta_by_ratio, sparse_rate, heavy_rate,
+        rotated_share,
     )
 }  # fmt: skip

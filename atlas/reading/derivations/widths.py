@@ -128,7 +128,8 @@ def encoder_width(c: Config) -> Found:
 RULES: dict[str, Rule] = {
     f.__name__: f
     for f in (
-        value_width, linear_key_heads, linear_value_heads, three_quarters_per_head, twice_the_key, one_if_wide, half_of_ffn_dim, width_rounded_up, two_thirds_of_ratio,
+        value_width, linear_key_heads, linear_value_heads, three_quarters_per_head, twice_the_key, one_if_wide,
+        half_of_ffn_dim, width_rounded_up, two_thirds_of_ratio,
         experts_width_if_dense, dense_width, off_in_first_class, gated_by_name, activation_by_name, encoder_width,
     )
 }  # fmt: skip
