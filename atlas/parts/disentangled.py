@@ -1,6 +1,6 @@
 """Disentangled attention: content against relative positions and the other way round, with tables for all layers.
 
-DeBERTa (arXiv 2006.03654, section 3.1); in its third version positions go through the projections of content.
+DeBERTa; in its third version positions go through the projections of content.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """RWKV-7: a state of keys by values per head that is decayed, corrected and written to; gates through bottlenecks.
 
-Peng et al. 2025 (arXiv 2503.14456), section 4; the network sees the token before as well.
+Peng et al. 2025 (arXiv 2503.14456); the network sees the token before as well.
 """
 
 from __future__ import annotations
