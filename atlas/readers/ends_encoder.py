@@ -89,6 +89,11 @@ def _layout(c: Config, width: int) -> list[Tensor]:
     return tables.tables({f"{x}_position_embeddings": rows for x in "xyhw"}, width)
 
 
+def _contacts(c: Config, _: int) -> list[Tensor]:
+    """A regression over the scores of all heads of all layers (ESM)."""
+    return tables.contacts(c.count("num_hidden_layers") * c.count("num_attention_heads"))
+
+
 MORE_TABLES: dict[str, Callable[[Config, int], list[Tensor]]] = {
     "none": _no_more,
     "rotary": _rotary_table,
@@ -97,6 +102,7 @@ MORE_TABLES: dict[str, Callable[[Config, int], list[Tensor]]] = {
     "mask": _mask,
     "one_bias": _one_bias,
     "layout": _layout,
+    "contacts": _contacts,
     "disentangled": disentangled.tables,
 }
 

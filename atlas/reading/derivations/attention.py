@@ -62,6 +62,12 @@ def learned_if_biased_input(c: Config) -> Found:
     return "learned" if on else "relative", "position_biased_input is " + str(on).lower()
 
 
+def learned_if_absolute(c: Config) -> Found:
+    """A table of positions where position_embedding_type says so, rotary ones else (ESM)."""
+    on = c.opt("position_embedding_type") == "absolute"
+    return "learned" if on else "rope", "position_embedding_type"
+
+
 def alibi_or_rope(c: Config) -> Found:
     """A switch (Falcon)."""
     on = c.flag("alibi")
@@ -137,7 +143,8 @@ RULES: dict[str, Rule] = {
     f.__name__: f
     for f in (
         window_if_both_ways, window_if_all_both_ways, window_and_current, window_or_512, window_behind,
-        window_around, rope_if_said, learned_if_biased_input, alibi_or_rope, rope_or_alibi_by_width, multi_query,
+        window_around, rope_if_said, learned_if_biased_input, learned_if_absolute, alibi_or_rope,
+        rope_or_alibi_by_width, multi_query,
         multi_query_before_new_decoder, one_per_query_head, heads_by_width, theta_by_ratio, sparse_rate, heavy_rate,
         rotated_share,
     )
