@@ -22,8 +22,8 @@ def read_rwkv7(v: View) -> Part:
         raise not_derivable("value_dim is not hidden_size in every layer: no published model has it")
     if d % width:
         raise contradiction(f"hidden_size {d} is not a multiple of heads of {width}")
-    ranks = (v.count(f"{x}_low_rank_dim") for x in ("decay", "a", "gate"))
-    return rwkv7(Rwkv7(d, width, *ranks, 0 if v.flag("is_first") else v.count("v_low_rank_dim")))
+    decay, rate, gate = (v.count(f"{x}_low_rank_dim") for x in ("decay", "a", "gate"))
+    return rwkv7(Rwkv7(d, width, decay, rate, gate, 0 if v.flag("is_first") else v.count("v_low_rank_dim")))
 
 
 def read_token_mix(v: View) -> Part:
