@@ -25,7 +25,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with one snapshot; tests copy it."""
     home = tmp_path_factory.mktemp("whole")
     snapshot.publish(
-        home, hand_made.content(), day=hand_made.DAY, source="hand", listed=hand_made.LISTED, code_version="0"
+        home,
+        hand_made.content(),
+        snapshot.Publication(day=hand_made.DAY, source="hand", listed=hand_made.LISTED, code_version="0"),
     )
     return home
 
