@@ -10,7 +10,9 @@ import datetime as dt
 import functools
 import multiprocessing
 import os
+import resource
 import shutil
+import signal
 import ssl
 import sys
 import tempfile
@@ -28,6 +30,7 @@ from crawling import FAST
 from hub_server import HubServer
 
 from pipeline import durable
+from pipeline.errors import AtlasError
 from pipeline.guide import render
 from pipeline.hub import crawl
 from pipeline.refresh import holding, steps, tables
@@ -109,12 +112,13 @@ def cheapen(monkeypatch: pytest.MonkeyPatch | _Patches, empty: Path | None = Non
 
 
 def refreshed(
-    home: Path, hub: HubServer | str, day: dt.date, *, allow_shrink: bool = False, ill: str | None = None
-) -> str:
-    """One refresh on a day; how it ended in a word. `ill` is a point at which the disk fails."""
+    home: Path, hub: HubServer | str, day: dt.date, *, allow_shrink: bool = False, ill: str | None = None,
+    is_ill: bool = False,
+) -> str:  # fmt: skip
+    """One refresh on a day; how it ended in a word. `ill` is where the disk fails, `is_ill` says so of a Hub."""
     endpoint = hub if isinstance(hub, str) else hub.endpoint
     options = steps.Options(home, steps.HUB, endpoint=endpoint, token=CANARY, allow_shrink=allow_shrink)
-    faulty = isinstance(hub, str) or hub.is_ill
+    faulty = is_ill if isinstance(hub, str) else hub.is_ill
     crawl.Limits, steps.today = (lambda: QUICK if faulty else PATIENT), lambda _: day  # pyright: ignore[reportAttributeAccessIssue]
     durable._passages.clear()
     if ill:
@@ -126,20 +130,39 @@ def refreshed(
         os.environ.pop("ATLAS_FAILPOINT", None)
 
 
-def _child(home: Path, endpoint: str, day: dt.date, failpoint: str | None, empty: Path) -> None:
+def _child(home: Path, endpoint: str, day: dt.date, failpoint: str | None, empty: Path, is_ill: bool) -> None:  # noqa: FBT001
     cheapen(_Patches(), empty)
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 2)
-    refreshed(home, endpoint, day, ill=failpoint)
+    refreshed(home, endpoint, day, ill=failpoint, is_ill=is_ill)
 
 
 def refreshed_elsewhere(
     home: Path, hub: HubServer, day: dt.date, failpoint: str | None = None, *, seconds: float = 60.0
 ) -> bool:
     """One refresh in a process that is killed, at a point or after so many seconds; whether it was."""
-    process = CHILDREN.Process(target=_child, args=(home, hub.endpoint, day, failpoint, _empty()))
+    process = CHILDREN.Process(target=_child, args=(home, hub.endpoint, day, failpoint, _empty(), hub.is_ill))
     process.start()
     process.join(seconds)
     process.kill()
     process.join()
     return process.exitcode == -9
+
+
+def _on_a_small_disk(home: Path, endpoint: str, day: dt.date, size: int, empty: Path) -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    cheapen(_Patches(), empty)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+    try:
+        refreshed(home, endpoint, day)
+    except AtlasError as error:
+        os.write(2, f"{error}\n".encode())
+        os._exit(77 if "cannot" in str(error) else 1)
+
+
+def refreshed_on_a_small_disk(home: Path, hub: HubServer, day: dt.date, size: int) -> None:
+    """One refresh in a process whose files may not grow beyond so many bytes: it ends with a sentence about that."""
+    process = CHILDREN.Process(target=_on_a_small_disk, args=(home, hub.endpoint, day, size, _empty()))
+    process.start()
+    process.join(120)
+    assert process.exitcode == 77, process.exitcode
