@@ -60,4 +60,5 @@ def test_figures_are_those_of_the_file(home: Path) -> None:
     assert found["designs"] == made["designs"].height
     body = trends.page(home, DAYS[0]).body
     first = re.search(rf'{DAYS[0]}</th><td class="n">(\d+)</td><td class="n">(\d+)</td>', body)
-    assert first is not None and first.groups() == (str(found["models"]), str(found["designs"]))
+    assert first is not None
+    assert first.groups() == (str(found["models"]), str(found["designs"]))
