@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -24,6 +25,8 @@ os.environ |= {
     "DO_NOT_TRACK": "1",
 }
 
+SITE = "tests/pipeline/site/"
+
 # A shared machine makes single examples slow without anything being wrong.
 hypothesis.settings.register_profile("atlas", deadline=None)
 hypothesis.settings.load_profile("atlas")
@@ -35,6 +38,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A worker takes a whole file; the files that look at the catalogue's site go to one, which builds it once."""
+    from xdist.scheduler.loadfile import LoadFileScheduling
+
+    class Files(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return SITE if file.startswith(SITE) else file
+
+    return Files(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from pipeline.guide import bind, page, prose, terms
 from pipeline.guide.bind import Row, Single, Trace
 from pipeline.guide.blocks import Cross, Links, caption, crossed, details, query_of, table
 from pipeline.guide.book import Book
+from pipeline.guide.kept import Drawings
 from pipeline.guide.page import Page
 from pipeline.guide.queries import Snapshot
 
@@ -23,8 +24,8 @@ MODELS = "models"
 class Filling:
     """One page being filled: its results, its charts and the trace of what it prints."""
 
-    def __init__(self, source: Page, snapshot: Snapshot, links: Links, book: Book) -> None:
-        self.source, self.links, self.book, self.snapshot = source, links, book, snapshot
+    def __init__(self, source: Page, snapshot: Snapshot, links: Links, book: Book, drawings: Drawings) -> None:
+        self.source, self.links, self.book, self.snapshot, self.drawings = source, links, book, snapshot, drawings
         self.traces: list[Trace] = []
         self.charts: dict[str, str] = {}
         self.queries = {name: page.filled(source, name, snapshot.exemplars) for name in source.queries}
@@ -95,7 +96,10 @@ class Filling:
         else:
             below = self._table(data or rows, columns, tier)
         path = f"{CHARTS}/{Path(self.source.slug).name}--{name}.svg"
-        self.charts[path] = charts.KINDS[kind]([bind.values(r) for r in rows], title=alt, **roles)
+        values = [bind.values(r) for r in rows]
+        self.charts[path] = self.drawings.drawn(
+            path, (kind, values, alt, roles), lambda: charts.KINDS[kind](values, title=alt, **roles)
+        )
         image = f"![{alt}]({self.links.root}{path})"
         said = caption(query_of(data or rows, columns), tier, f"{alt} Snapshot {self.named}")
         return f"{image}\n\n{said}\n\n{details('The data of this chart', below)}"

@@ -7,6 +7,7 @@ same bytes.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,11 +16,12 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from pipeline.durable import telling, write_atomically
 from pipeline.errors import AtlasError
-from pipeline.guide import bind, numerals, page, palette, prose, queries
+from pipeline.guide import bind, kept, numerals, page, palette, prose, queries
 from pipeline.guide.bind import Trace
 from pipeline.guide.blocks import Links
 from pipeline.guide.book import Book
 from pipeline.guide.filling import CHARTS, MODELS, Filling
+from pipeline.guide.kept import Drawings
 from pipeline.guide.page import Page
 from pipeline.guide.queries import Snapshot
 
@@ -59,11 +61,29 @@ class Report(NamedTuple):
 def build(home: Path, snapshot_path: Path) -> Report:
     """Build the guide and write what changed under the home. Pages that fail are in the report, not raised.
 
+    Nothing is built where the last build stood on the same and its files are as it left them; a chart whose data, title
+    and code are those of the last build is not drawn again.
+
     Raises:
         AtlasError: the guide cannot be written.
     """
     place = home / GUIDE
-    report = rendered(snapshot_path, kept=_existing(place))
+    record = kept.read(place)
+    there = kept.files(place, record)
+    stands_on = kept.stood_on(queries.digest(snapshot_path), page.folder())
+    if record.stood_on == stands_on and there.keys() == record.pages.keys():
+        same = Report(queries.named(snapshot_path), tuple(Built(slug, of, ()) for slug, of in there.items()), ())
+        if not _stale(place, same):
+            return same
+    drawings = kept.Drawings(record, there)
+    report = _written(place, rendered(snapshot_path, existing=_existing(place), drawings=drawings))
+    pages = {b.slug: {path: kept.digest(text.encode()) for path, text in b.files.items()} for b in report.built}
+    kept.write(place, kept.Record("" if report.failed else stands_on, pages, drawings.charts))
+    return report
+
+
+def _written(place: Path, report: Report) -> Report:
+    """Write what changed, remove what belongs to no page."""
     changed = tuple(sorted(path for path, text in report.files.items() if _differs(place / path, text)))
     for path in changed:
         with telling(place / path):
@@ -79,7 +99,7 @@ def build(home: Path, snapshot_path: Path) -> Report:
 def check(home: Path, snapshot_path: Path) -> tuple[Report, list[str]]:
     """Build the guide in memory and compare it with the one under the home, byte for byte: what differs, in words."""
     place = home / GUIDE
-    report = rendered(snapshot_path, kept=_existing(place))
+    report = rendered(snapshot_path, existing=_existing(place))
     found = [f"{f.slug} cannot be built: {f.reason}" for f in report.failed]
     for path, text in sorted(report.files.items()):
         if not (place / path).is_file():
@@ -114,25 +134,33 @@ def _belongs(path: str, slug: str) -> bool:
     return path == f"{slug}.md" or path.startswith(f"{CHARTS}/{Path(slug).name}--")
 
 
-def rendered(snapshot_path: Path, *, kept: frozenset[str] = frozenset(), sources: Path | None = None) -> Report:
-    """Build every page in memory. `kept` names pages whose last version stays readable where they fail now."""
+def rendered(
+    snapshot_path: Path,
+    *,
+    existing: frozenset[str] = frozenset(),
+    sources: Path | None = None,
+    drawings: Drawings | None = None,
+) -> Report:
+    """Build every page in memory. `existing` names pages whose last version stays readable where they fail now."""
     place = sources or page.folder()
     pages = page.sources(place)
     with queries.opened(snapshot_path, pages) as snapshot:
-        guide = Guide(snapshot, place, pages)
+        guide = Guide(snapshot, place, pages, drawings or Drawings())
         report = guide.built(frozenset())
-        lost = frozenset(f.slug for f in report.failed) - kept
+        lost = frozenset(f.slug for f in report.failed) - existing
         return guide.built(lost) if lost else report
 
 
 class Guide:
     """The pages on their way: their sources, the snapshot, and what each may link to."""
 
-    def __init__(self, snapshot: Snapshot, place: Path, pages: list[Page]) -> None:
-        self.snapshot, self.pages = snapshot, pages
+    def __init__(self, snapshot: Snapshot, place: Path, pages: list[Page], drawings: Drawings) -> None:
+        self.snapshot, self.pages, self.drawings = snapshot, pages, drawings
         self.sheet = page.read(place / page.SHEET)
         self.sheets = {repo: page.sheet_slug(repo) for repo in snapshot.exemplars}
         self.environment = environment(place)
+        self._template = cache(self.environment.from_string)  # one template serves every sheet
+        self._checked: set[str] = set()
         self.book = Book(
             page.curriculum(place), tuple(pages), self.environment.get_template(page.FRAME), page.references(place)
         )
@@ -158,12 +186,14 @@ class Guide:
 
     def _one(self, source: Page, known: frozenset[str]) -> Built:
         self.snapshot.require(source)
-        numerals.check(source, self.environment)
+        if source.template not in self._checked:
+            numerals.check(source, self.environment)
+            self._checked.add(source.template)
         root = "../" if source.slug.startswith(f"{MODELS}/") else ""
         sheets = {repo: slug for repo, slug in self.sheets.items() if f"{MODELS}/{slug}" in known}
         links = Links(self.book.modules, known, sheets, root)
-        filling = Filling(source, self.snapshot, links, self.book)
-        body = self.environment.from_string(source.template).render(filling.names())
+        filling = Filling(source, self.snapshot, links, self.book, self.drawings)
+        body = self._template(source.template).render(filling.names())
         text = filling.framed(body)
         return Built(source.slug, {f"{source.slug}.md": text, **filling.charts}, tuple(filling.traces))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from atlas import proof
 from atlas.checkpoint.totals import as_stated, check_total, disagreement, in_name
 from atlas.derived import Derived
 from atlas.interpret import derive
@@ -91,7 +92,7 @@ def hub_rows(models: pl.DataFrame, configs: pl.DataFrame, designs: pl.DataFrame)
             continue
         by_kind = {e["key"]: e["value"] for e in by_dtype or []}
         try:
-            row = total_row(repo_id, derived(raw), by_kind or stated)
+            row = total_row(repo_id, proof.decided(derived(raw), stated), by_kind or stated)
         except Exception as error:  # noqa: BLE001 - what one stranger counted ends no refresh
             note = f"it could not be explained: {type(error).__name__}"
             row = _plainly(repo_id, stated, total) | {"note": note}

@@ -280,9 +280,18 @@ class Gatherer:
         for name, rows in extra.items():
             for row in rows:
                 self.columns[name].add(tuple(row.get(c) for c in TABLES[name].columns))
-        made = _without_orphans({name: columns.frame() for name, columns in self.columns.items()})
+        made = _without_orphans(_decided({name: columns.frame() for name, columns in self.columns.items()}))
         made |= {"checks": _with_hub_totals(made)}
         return made | {"configs": _proved(made)}
+
+
+def _decided(made: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """The tables, with those configs read the other way whose total says so."""
+    if made["models"]["hub_params_total"].null_count() == made["models"].height:
+        return made
+    from pipeline.refresh import deciding
+
+    return deciding.decided(made, tables)
 
 
 def _proved(made: Mapping[str, pl.DataFrame]) -> pl.DataFrame:

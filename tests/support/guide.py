@@ -11,13 +11,42 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from pipeline.guide import render
+import msgspec
+
+from pipeline.guide import page, render
 from pipeline.guide.render import Report
 from pipeline.refresh import steps
 from pipeline.refresh import tables as derive
 from pipeline.store import snapshot
 
 Table = list[dict[str, str]]
+LLAMA = {
+    "model_type": "llama",
+    "hidden_size": 64,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 128,
+    "vocab_size": 100,
+    "max_position_embeddings": 64,
+    "tie_word_embeddings": False,
+    "architectures": ["LlamaForCausalLM"],
+    "hidden_act": "silu",
+    "attention_bias": False,
+    "mlp_bias": False,
+    "rope_theta": 10000.0,
+}
+
+
+def sources(folder: Path, template: str, **front: object) -> Path:
+    """A folder of page sources with one page, `p`."""
+    folder.mkdir(exist_ok=True)
+    shipped = page.folder()
+    for name in (page.CURRICULUM, page.REFERENCES, page.SHEET, page.SHARED, page.MACROS, page.FRAME):
+        (folder / name).write_bytes((shipped / name).read_bytes())
+    head = "\n".join(f"{key} = {msgspec.json.encode(value).decode()}" for key, value in {"title": "P", **front}.items())
+    (folder / "p.md").write_text(f"+++\n{head}\n+++\n{template}")
+    return folder
 
 
 @cache
@@ -38,6 +67,14 @@ def publish(place: Path, configs: Mapping[str, bytes]) -> Path:
     return snapshot.publish(
         place, tables, snapshot.Publication(day=day, source="catalogue", listed=len(configs), code_version="0.1.0")
     ).path
+
+
+@cache
+def published(*names: str) -> Path:
+    """A snapshot with one small model under each of these names."""
+    folder = Path(tempfile.mkdtemp(prefix="atlas-render-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return publish(folder, {name: msgspec.json.encode(LLAMA) for name in names})
 
 
 def snapshot_file() -> Path:

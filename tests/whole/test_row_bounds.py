@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 from pathlib import Path
@@ -42,7 +43,7 @@ def spoiled(draw: st.DrawFn) -> dict[str, Any]:
         holder = config
         for key in path:
             holder = holder[key]
-        holder[last] = draw(st.sampled_from(AWKWARD))
+        holder[last] = copy.deepcopy(draw(st.sampled_from(AWKWARD)))  # shared, the second would spoil the first
     return config
 
 

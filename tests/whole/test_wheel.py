@@ -13,6 +13,8 @@ from places import ROOT
 
 from pipeline import __version__, cli
 
+pytestmark = pytest.mark.slow
+
 
 class Installed:
     """An unpacked installation of the wheel, and an empty folder to work in."""

@@ -19,6 +19,8 @@ from places import ROOT
 
 from pipeline.store import snapshot
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -22,6 +22,8 @@ from pipeline.cli import main
 from pipeline.store import snapshot
 from schemas.registry import TABLES
 
+pytestmark = pytest.mark.slow
+
 CANARY = "hf_canary000000000000000000000000"
 
 

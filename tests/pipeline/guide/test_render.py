@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
 import json
-import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -21,22 +19,6 @@ from pipeline.guide.blocks import Links
 
 pytestmark = pytest.mark.slow
 
-LLAMA = {
-    "model_type": "llama",
-    "hidden_size": 64,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "intermediate_size": 128,
-    "vocab_size": 100,
-    "max_position_embeddings": 64,
-    "tie_word_embeddings": False,
-    "architectures": ["LlamaForCausalLM"],
-    "hidden_act": "silu",
-    "attention_bias": False,
-    "mlp_bias": False,
-    "rope_theta": 10000.0,
-}
 HOSTILE = [
     "a|b",
     "<b>x</b>",
@@ -64,28 +46,9 @@ HOSTILE = [
 ]
 
 
-def sources(folder: Path, template: str, **front: object) -> Path:
-    """A folder of page sources with one page, `p`."""
-    folder.mkdir(exist_ok=True)
-    shipped = page.folder()
-    for name in (page.CURRICULUM, page.REFERENCES, page.SHEET, page.SHARED, page.MACROS, page.FRAME):
-        (folder / name).write_bytes((shipped / name).read_bytes())
-    head = "\n".join(f"{key} = {msgspec.json.encode(value).decode()}" for key, value in {"title": "P", **front}.items())
-    (folder / "p.md").write_text(f"+++\n{head}\n+++\n{template}")
-    return folder
-
-
-@cache
-def published(*names: str) -> Path:
-    """A snapshot with one small model under each of these names."""
-    folder = Path(tempfile.mkdtemp(prefix="atlas-render-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return guide.publish(folder, {name: msgspec.json.encode(LLAMA) for name in names})
-
-
 def made(tmp_path: Path, template: str, names: tuple[str, ...] = ("org/plain",), **front: object) -> render.Report:
     """Build a page over a snapshot with models of these names."""
-    return render.rendered(published(*names), sources=sources(tmp_path / "pages", template, **front))
+    return render.rendered(guide.published(*names), sources=guide.sources(tmp_path / "pages", template, **front))
 
 
 def reason(report: render.Report) -> str:
@@ -163,10 +126,10 @@ def test_a_page_cannot_write_a_number_that_no_query_made(template: str, tmp_path
 def test_a_number_with_a_reason_may_stand(tmp_path: Path) -> None:
     """A front matter gives a reason for what it writes out, and for a column that is a numeral."""
     template = "```sql typed\nSELECT 96 AS layers FROM fingerprints\n```\n96 or {{ row.typed.layers|count }}, tier 2"
-    folder = sources(tmp_path / "pages", "x")
+    folder = guide.sources(tmp_path / "pages", "x")
     front = 'title = "P"\n[numerals]\n"96" = "a reason"\n[constants]\nlayers = "another"\n'
     (folder / "p.md").write_text(f"+++\n{front}+++\n{template}")
-    report = render.rendered(published("org/plain"), sources=folder)
+    report = render.rendered(guide.published("org/plain"), sources=folder)
     assert report.failed == ()
     assert "96 or 96, tier 2" in report.files["p.md"]
 
@@ -188,9 +151,9 @@ def test_a_page_whose_exemplar_is_missing_fails_and_the_others_are_built(tmp_pat
 def test_a_page_whose_exemplar_is_refused_fails_with_the_refusal(tmp_path: Path) -> None:
     """The reason is that of the refusal."""
     path = guide.publish(
-        tmp_path / "home", {"org/a": msgspec.json.encode(LLAMA), "org/odd": b'{"model_type": "no_such_family"}'}
+        tmp_path / "home", {"org/a": msgspec.json.encode(guide.LLAMA), "org/odd": b'{"model_type": "no_such_family"}'}
     )
-    report = render.rendered(path, sources=sources(tmp_path / "pages", "x", exemplars=["org/odd"]))
+    report = render.rendered(path, sources=guide.sources(tmp_path / "pages", "x", exemplars=["org/odd"]))
     assert "org/odd is refused in snapshot 2026-11-29: unknown_family" in reason(report)
 
 
@@ -203,9 +166,9 @@ def test_a_counterfactual_that_cannot_be_derived_fails_its_page(tmp_path: Path) 
     head = "\n".join(
         f'[[what_if]]\nlabel = "{w["label"]}"\nbase = "{w["base"]}"\nchange = "{w["change"]}"' for w in what_if
     )
-    folder = sources(tmp_path / "pages", "x")
+    folder = guide.sources(tmp_path / "pages", "x")
     (folder / "p.md").write_text(f'+++\ntitle = "P"\n{head}\n+++\nx')
-    report = render.rendered(published("org/plain"), sources=folder)
+    report = render.rendered(guide.published("org/plain"), sources=folder)
     assert "what-if 'without experts' of org/plain" in reason(report)
 
 
@@ -255,14 +218,14 @@ def test_a_hostile_name_stays_data_wherever_a_page_shows_it(name: str, tmp_path:
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home whose guide has one page with a chart; its file is returned."""
-    folder = sources(tmp_path / "pages", EVERYWHERE, exemplars=["org/plain"])
+    folder = guide.sources(tmp_path / "pages", EVERYWHERE, exemplars=["org/plain"])
     monkeypatch.setattr(page, "folder", lambda: folder)
     return tmp_path / "home" / render.GUIDE / "p.md"
 
 
 def test_a_build_writes_only_what_changed_and_takes_away_what_no_page_makes(small: Path) -> None:
     """The second build of the same snapshot changes nothing; a file of a page that is gone goes too."""
-    home, path = small.parents[2], published("org/plain")
+    home, path = small.parents[2], guide.published("org/plain")
     assert "charts/p--c.svg" in render.build(home, path).changed
     assert render.build(home, path).changed == ()
     stale = small.with_name("99-gone.md")
@@ -274,7 +237,7 @@ def test_a_build_writes_only_what_changed_and_takes_away_what_no_page_makes(smal
 
 def test_check_names_every_page_that_is_stale_or_missing(small: Path) -> None:
     """One byte is enough."""
-    home, path = small.parents[2], published("org/plain")
+    home, path = small.parents[2], guide.published("org/plain")
     render.build(home, path)
     small.write_bytes(small.read_bytes() + b" ")
     (small.parent / "models" / "plain.md").unlink()
@@ -284,9 +247,9 @@ def test_check_names_every_page_that_is_stale_or_missing(small: Path) -> None:
 def test_a_page_that_cannot_be_built_keeps_its_last_version(small: Path) -> None:
     """A snapshot without the exemplar leaves the page of the one before, its chart too, and says why."""
     home = small.parents[2]
-    render.build(home, published("org/plain"))
+    render.build(home, guide.published("org/plain"))
     before = {p: p.read_bytes() for p in small.parent.rglob("*.*")}
-    report = render.build(home, published("org/else"))
+    report = render.build(home, guide.published("org/else"))
     assert {f.slug: f.reason for f in report.failed}["p"] == "org/plain is not in snapshot 2026-11-29"
     assert {p: p.read_bytes() for p in small.parent.rglob("*.*")} == before
 
@@ -410,7 +373,7 @@ def test_cells_compare_like_their_values() -> None:
 )
 def test_a_source_that_is_no_page_is_named(source: str, said: str, tmp_path: Path) -> None:
     """The error names the file and what is wrong with it."""
-    folder = sources(tmp_path / "pages", "x")
+    folder = guide.sources(tmp_path / "pages", "x")
     (folder / "p.md").write_text(source)
     with pytest.raises(Invalid, match=r"p\.md") as caught:
         page.read(folder / "p.md")
@@ -419,7 +382,7 @@ def test_a_source_that_is_no_page_is_named(source: str, said: str, tmp_path: Pat
 
 def test_a_query_names_only_repositories_of_the_front_matter(tmp_path: Path) -> None:
     """$exemplar in a page without one is an error, not an empty text; quotes in a name stay in the literal."""
-    folder = sources(tmp_path / "pages", "```sql a\nSELECT $exemplar\n```\n")
+    folder = guide.sources(tmp_path / "pages", "```sql a\nSELECT $exemplar\n```\n")
     with pytest.raises(Invalid, match=r"asks for \$exemplar"):
         page.filled(page.read(folder / "p.md"), "a")
     assert page.literal(("o/it's",)) == "(['o/it''s']::VARCHAR[])"

@@ -121,11 +121,12 @@ def test_exported_parquet_reads_under_the_same_names(home: Path, snap: session.S
         assert pl.scan_parquet(file).collect_schema().names() == snap.table(file.stem).collect_schema().names()
 
 
-def test_examples_in_docstrings_and_readme_hold(home: Path) -> None:
-    """Every `>>>` of the session's modules and of README gives what stands below it."""
+def test_examples_in_docstrings_and_pages_hold(home: Path) -> None:
+    """Every `>>>` of the session's modules and of the pages gives what stands below it."""
     names = {"home": home, "pl": pl, "open_snapshot": session.open_snapshot}
     assert doctest.testmod(session, extraglobs=names).failed == 0
-    assert doctest.testfile(str(ROOT / "README.md"), module_relative=False, globs={"home": home}).failed == 0
+    page = str(ROOT / "docs" / "python-and-sql.md")
+    assert doctest.testfile(page, module_relative=False, globs={"home": home}) == (0, 8)
 
 
 def test_the_notebook_runs(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

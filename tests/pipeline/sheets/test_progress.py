@@ -36,8 +36,10 @@ def read(end: int, seconds: float, counts: int) -> bytes:
     said, until = b"", time.monotonic() + seconds
     while len(set(SAID.findall(said))) < counts and time.monotonic() < until:
         ready, _, _ = select.select([end], [], [], 0.2)
-        if ready:
-            said += os.read(end, 1 << 16)
+        try:
+            said += os.read(end, 1 << 16) if ready else b""
+        except OSError:  # nobody holds the other end any more
+            break
     return said
 
 

@@ -17,6 +17,8 @@ from pipeline.sheets import changes
 from pipeline.store import diff, snapshot
 from pipeline.store.diff import Difference, Example
 
+pytestmark = pytest.mark.slow
+
 FIRST, SECOND = "2026-11-29", "2026-11-30"
 Tables = dict[str, pl.DataFrame]
 

@@ -21,6 +21,8 @@ from pipeline.cli import main
 from pipeline.errors import Corrupt, Invalid, NotFound, Usage
 from pipeline.store import prune, shelf, snapshot
 
+pytestmark = pytest.mark.slow
+
 FIRST, SECOND = "2026-11-29", "2026-11-30"
 
 

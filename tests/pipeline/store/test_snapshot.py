@@ -23,6 +23,8 @@ from pipeline import durable
 from pipeline.errors import AtlasError, Busy, Corrupt, Invalid, NotFound, Usage
 from pipeline.store import build, shelf, snapshot
 
+pytestmark = pytest.mark.slow
+
 DAY = hand_made.DAY
 PIP = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
 

@@ -5,33 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from made_caches import GIB, MIXED, geometry, kv, vllm
 
 from atlas.numbers.caches import Cache
-from pipeline.serve.engines import MODULES, engine_of
-from pipeline.serve.engines.record import Geometry, Unknown
-
-GIB = 2**30
-
-
-def kv(owner: int, heads: int = 8, width: int = 128, window: int | None = None) -> Cache:
-    """Keys and values of one layer."""
-    wide = heads * width
-    return Cache("decoder", owner, "kv", "gqa", wide, wide, heads, window, elements=2 * wide)
-
-
-def geometry(*kept: Cache, **more: Any) -> Geometry:
-    """A model of these caches, in bfloat16."""
-    made = {"name": "made", "model_type": "made", "dtype": "bfloat16", "state_dtype": None, "max_context": None}
-    return Geometry(**(made | more), caches=kept)
-
-
-MIXED = geometry(*[kv(i) for i in range(2)], *[kv(i, window=1024) for i in range(2, 8)])
-"""Two full layers and six windowed ones: pages of 16 x 2,048 x 2 = 65,536 bytes."""
-
-
-def vllm(g: Geometry, version: str, **inputs: Any) -> dict[str, int | float]:
-    """The figures vLLM prints."""
-    return engine_of("vllm").predict(g, version, inputs).predicted
+from pipeline.engines.named import MODULES, engine_of
+from pipeline.engines.record import Geometry, Unknown
 
 
 def test_layers_of_one_kind_share_the_memory_evenly() -> None:
@@ -97,6 +75,8 @@ def test_what_no_rule_covers_is_refused() -> None:
     """Pages that are no multiples of each other, and a state of a kind that was not read."""
     with pytest.raises(Unknown, match="no multiples"):
         vllm(geometry(kv(0, width=128), kv(1, width=96, window=64)), "0.19.1", available_gib=1)
+    with pytest.raises(Unknown, match="was not read"):
+        engine_of("llama.cpp").predict(MIXED, "2026", {"cells": 256})
     strange = Cache("decoder", 0, "state", "rwkv", stride=0, elements=10)
     for engine in ("vllm", "sglang", "llama.cpp"):
         with pytest.raises(Unknown, match="rwkv"):
@@ -105,11 +85,12 @@ def test_what_no_rule_covers_is_refused() -> None:
 
 def test_llama_cpp_pads_windows_and_keeps_quantized_blocks() -> None:
     """2 x 4,096 cells x 1,024 x 34/32 + 18/32; windows: 1,024 + 512 = 1,536 cells of 2,048 x 2 bytes, six layers."""
-    made = engine_of("llama.cpp").predict(MIXED, "2026", {"cells": 4_096, "n_seq": 1, "k": "q8_0", "v": "q4_0"})
+    gemma = geometry(*MIXED.caches, model_type="gemma3_text")
+    made = engine_of("llama.cpp").predict(gemma, "2026", {"cells": 4_096, "n_seq": 1, "k": "q8_0", "v": "q4_0"})
     assert made.predicted["k_mib"] == 2 * 4_096 * 1_024 * 34 / 32 / 2**20
     assert made.predicted["v_mib"] == 2 * 4_096 * 1_024 * 18 / 32 / 2**20
     assert made.predicted["swa_cells"] == 1_536
-    plain = engine_of("llama.cpp").predict(MIXED, "2026", {"cells": 4_096, "n_seq": 1})
+    plain = engine_of("llama.cpp").predict(gemma, "2026", {"cells": 4_096, "n_seq": 1})
     assert plain.predicted["swa_mib"] == 6 * 1_536 * 2_048 * 2 / 2**20
 
 
@@ -139,6 +120,6 @@ def test_tensorrt_llm_multiplies_tokens() -> None:
 def test_every_rule_names_its_source_and_its_proof(name: str) -> None:
     """A rule says where it was read, at which version, and whether logs agree."""
     engine = engine_of(name)
-    assert all(r.says and r.source and r.read_at and r.proof in ("logs", "unproven") for r in engine.rules)
+    assert all(r.says and r.source and r.read_at and r.proof in ("logs", "planner", "unproven") for r in engine.rules)
     assert len({r.name for r in engine.rules}) == len(engine.rules)
     assert all(i.meaning and (i.default is None or i.origin) for i in engine.inputs)

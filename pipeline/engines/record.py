@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from atlas.numbers.caches import Cache
+from pipeline.engines.types import Kept, kept_in
+from pipeline.errors import Usage
 
 GIB, MIB = 2**30, 2**20
 
@@ -15,7 +17,8 @@ GIB, MIB = 2**30, 2**20
 class Rule(NamedTuple):
     """One fact of an engine: what it does, where that is said and at which version it was read.
 
-    `proof` is "logs" where start-up logs agree with it, else "unproven".
+    `proof` is "logs" where start-up logs agree with it, "planner" where the engine's own planner, run beside these
+    rules on random stacks of layers, gave the same numbers, else "unproven".
     """
 
     name: str
@@ -43,6 +46,7 @@ class Geometry(msgspec.Struct, frozen=True, kw_only=True):
     dtype: str | None
     state_dtype: str | None
     max_context: int | None
+    n_layers: int = 0
     quant_method: str | None = None
     verdict: str = "known"
 
@@ -95,6 +99,37 @@ def whole(inputs: Inputs, name: str, default: int | None = None) -> int | None:
     return int(stated)
 
 
+def count(inputs: Inputs, name: str) -> int:
+    """An input that counts something and is none where it is not given; raises `Unknown` where it is no count."""
+    stated = inputs.get(name)
+    if stated is None or (not isinstance(stated, bool) and stated == 0):
+        return 0
+    return whole(inputs, name) or 0
+
+
+def switch(inputs: Inputs, name: str, *, default: bool) -> bool:
+    """An input that is on or off, as 1 or 0, true or false; raises `Unknown` for anything else."""
+    stated = inputs.get(name)
+    if stated is None:
+        return default
+    if isinstance(stated, (bool, int, float)) and stated in (0, 1):
+        return bool(stated)
+    raise Unknown(f"{name} is {stated!r}, but must be 1 or 0")
+
+
+def kept(inputs: Inputs, name: str, default: str, takes: frozenset[str]) -> Kept:
+    """The cache's type that an input names, of those the engine has; raises `Unknown`."""
+    stated = inputs.get(name)
+    word = default if stated is None or str(stated) in ("auto", "default") else str(stated)
+    try:
+        found = kept_in(word, name)
+    except Usage as wrong:
+        raise Unknown(str(wrong).replace("\n", " ")) from wrong
+    if found.name not in takes:
+        raise Unknown(f"{name} is {word!r}: the rules have {', '.join(sorted(takes))} for this engine")
+    return found
+
+
 def number(inputs: Inputs, name: str) -> float | None:
     """An input that is a size; raises `Unknown` where it is none."""
     stated = inputs.get(name)
@@ -104,19 +139,26 @@ def number(inputs: Inputs, name: str) -> float | None:
 
 
 def version_of(text: str) -> tuple[int, ...]:
-    """A version as numbers: "0.20.1rc1" is (0, 20, 1)."""
+    """A version as numbers: "0.20.1rc1" is (0, 20, 1); raises `Unknown` where it begins with none."""
     found: list[int] = []
     for piece in text.lower().lstrip("v").split("."):
         digits = "".join(c for c in piece.split("rc")[0].split("+")[0].split("post")[0] if c.isdigit())
         if not digits:
             break
         found.append(int(digits))
+    if not found:
+        raise Unknown(f"version {text!r} is no version number")
     return tuple(found)
 
 
-def odd(kept: Iterable[Cache], known: frozenset[str]) -> str | None:
-    """Why a layer's cache is of a kind that the engine's rules do not cover; None where all are covered."""
-    for c in kept:
+def odd(caches: Iterable[Cache], known: frozenset[str]) -> str | None:
+    """Why a model's caches are of a kind that an engine's rules do not cover; None where all are covered."""
+    found = tuple(caches)
+    if not found:
+        return "the model keeps no cache between steps"
+    for c in found:
+        if c.kind == "cross":
+            return "caches of a source (cross-attention) are not among the rules"
         if c.kind in ("conv", "state") and c.mixer not in known:
             return f"the engine's state of {c.mixer} layers is not among the rules"
         if c.stride not in (0, 1):

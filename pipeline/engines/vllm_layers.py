@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple
 
 from atlas.numbers.caches import Cache
-from atlas.numbers.ranks import Split, channels_on_rank, heads_on_rank
-from pipeline.serve.engines.record import Geometry, Unknown, odd
-from pipeline.serve.types import Kept
+from atlas.numbers.ranks import channels_on_rank, heads_on_rank
+from pipeline.engines.record import Geometry, Unknown, odd
+from pipeline.engines.types import Kept
+from pipeline.engines.vllm_versions import Version, state_bytes
 
 INDEX_GROUP = 128
 DS_MLA = 656
 """Bytes a token of DeepSeek's fp8 layout of a latent of 512 + 64."""
 RECURRENT = frozenset({"mamba2", "mamba", "gdn", "kda", "conv", "lightning"})
-_SPECULATES = frozenset({"mamba2", "gdn"})
-_STATE_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 
 class Kind(NamedTuple):
@@ -26,27 +24,40 @@ class Kind(NamedTuple):
     name: str
     each: float  # bytes a token a layer; of a recurrent layer, of its whole page
     window: int | None = None
+    shape: tuple[int, int, int] = (0, 0, 0)  # heads of the rank, widths of K and of V of one
+
+
+class Placed(NamedTuple):
+    """One layer's cache: which layer of which stack owns it, and its kind."""
+
+    stack: str
+    owner: int
+    kind: Kind
 
 
 class Serving(NamedTuple):
-    """What decides the bytes of a layer: ranks, the cache's type, the state's bytes, tokens drafted ahead."""
+    """What decides the bytes of a layer: version, ranks, the cache's type, the state's bytes, tokens drafted ahead."""
 
+    version: Version
     tp: int
     kept: Kept
     model_bytes: int
     state_bytes: int | None
     speculative: int
+    columns_ahead: frozenset[str]  # mixers whose convolution keeps drafted columns
     ds_mla: bool
 
 
-def kinds(g: Geometry, s: Serving, *, windows: bool, mtp: bool) -> Counter[Kind]:
-    """How many layers of each kind there are; raises `Unknown` where a layer is of none."""
-    kept = [c for c in g.caches if c.kind != "cross" and (c.stack == "decoder" or mtp)]
+def placed(g: Geometry, s: Serving, *, windows: bool, mtp: bool) -> list[Placed]:
+    """Every layer that has a page, in order; raises `Unknown` where a layer is of no kind."""
+    if any(c.kind == "cross" for c in g.caches):
+        raise Unknown("caches of a source (cross-attention) are not among the rules")
+    kept = [c for c in g.caches if c.stack == "decoder" or mtp]
     if reason := odd(kept, RECURRENT):
         raise Unknown(reason)
-    found: Counter[Kind] = Counter()
-    for _, layer in groupby(kept, lambda c: (c.stack, c.owner)):
-        found.update(_of_layer(list(layer), g, s, windows=windows))
+    found: list[Placed] = []
+    for (stack, owner), layer in groupby(kept, lambda c: (c.stack, c.owner)):
+        found += [Placed(stack, owner, kind) for kind in _of_layer(list(layer), g, s, windows=windows)]
     return found
 
 
@@ -59,9 +70,11 @@ def _of_layer(layer: list[Cache], g: Geometry, s: Serving, *, windows: bool) -> 
 
 def _attention(c: Cache, s: Serving, *, windows: bool) -> Kind:
     name = "chunked" if c.chunked else "windowed"
+    heads = c.heads or 1
+    shape = (heads_on_rank(heads, s.tp), c.k // heads, c.v // heads)
     if c.window is None or not windows:
-        return Kind("full", _bytes(c, s))
-    return Kind(name, _bytes(c, s), c.window)
+        return Kind("full", _bytes(c, s), None, shape)
+    return Kind(name, _bytes(c, s), c.window, shape)
 
 
 def _bytes(c: Cache, s: Serving) -> float:
@@ -80,28 +93,12 @@ def _bytes(c: Cache, s: Serving) -> float:
 def _recurrent(c: Cache, g: Geometry, s: Serving) -> float:
     """Bytes of a convolution's columns or of a state on one rank."""
     if c.kind == "conv":
-        ahead = s.speculative if c.mixer in _SPECULATES else 0
+        ahead = s.speculative if c.mixer in s.columns_ahead else 0
         channels = channels_on_rank(c, s.tp)
         if channels != int(channels):
             raise Unknown(f"{c.channels} channels do not divide among {s.tp} ranks")
         return channels * ((c.kernel or 1) - 1 + ahead) * s.model_bytes
-    if c.heads is None or c.heads % s.tp:
+    # A selective state has no heads: it is dealt out by channel, as its columns are.
+    if (c.heads is None and c.mixer != "mamba") or (c.heads or s.tp) % s.tp:
         raise Unknown(f"{c.heads} recurrent heads do not divide among {s.tp} ranks")
-    return c.elements // Split(tp=s.tp).tp * (s.state_bytes or family_state_bytes(c, g, s.model_bytes))
-
-
-def family_state_bytes(c: Cache, g: Geometry, model_bytes: int) -> int:
-    """Bytes of a state's element where no option says otherwise; raises `Unknown` for a type not known."""
-    if c.mixer == "kda":
-        return 4
-    family = g.model_type or ""
-    stated = g.state_dtype if family.startswith(("nemotron_h", "qwen3_5")) else None
-    if stated is None and family.startswith("nemotron_h"):
-        raise Unknown(
-            "ssm is needed: the config states no mamba_ssm_cache_dtype, and versions differ in what they take"
-        )
-    if stated is None:
-        return model_bytes
-    if stated not in _STATE_BYTES:
-        raise Unknown(f"the config's state type {stated!r} is not known")
-    return _STATE_BYTES[stated]
+    return c.elements // s.tp * (s.state_bytes or state_bytes(c, g, s.version, s.model_bytes))

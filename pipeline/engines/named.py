@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from pipeline.engines.record import Engine
 from pipeline.errors import Usage
-from pipeline.serve.engines.record import Engine
 
 MODULES = {"vllm": "vllm", "llama.cpp": "llama_cpp", "sglang": "sglang", "tensorrt-llm": "tensorrt_llm"}
 
@@ -15,5 +15,5 @@ def engine_of(name: str) -> Engine:
     module = MODULES.get(name.lower())
     if module is None:
         raise Usage(f"--engine {name}: say one of {', '.join(MODULES)}")
-    engine: Engine = import_module(f"pipeline.serve.engines.{module}").ENGINE
+    engine: Engine = import_module(f"pipeline.engines.{module}").ENGINE
     return engine

@@ -36,7 +36,8 @@ _TYPES = (
     Kept("iq4_nl", 18 / 32, says=_GGML),
 )
 _ALIASES = {"float32": "fp32", "f32": "fp32", "float16": "fp16", "f16": "fp16", "half": "fp16", "bfloat16": "bf16",
-            "fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "float8_e4m3fn": "fp8", "int8_per_token_head": "int8"}  # fmt: skip
+            "fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "float8_e4m3fn": "fp8", "fp8_inc": "fp8",
+            "int8_per_token_head": "int8"}  # fmt: skip
 DTYPE_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 """Bytes an element of the types that configs state under `dtype`."""
 

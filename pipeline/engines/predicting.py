@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 from msgspec.structs import replace
 
+from pipeline.engines.named import engine_of
+from pipeline.engines.record import Engine, Geometry, Prediction, Unknown
 from pipeline.errors import AtlasError, Usage
-from pipeline.serve.engines import engine_of
-from pipeline.serve.engines.record import Geometry, Prediction, Unknown
 
 Find = Callable[[str], Geometry | str]
 """The geometry of a MODEL, or why there is none."""
@@ -18,16 +18,22 @@ Find = Callable[[str], Geometry | str]
 
 def predicted(geometry: Geometry, engine: str, version: str | None, inputs: dict[str, Any]) -> Prediction:
     """What an engine says of a model; a missing version or an uncovered model is said under `missing`."""
+    named = engine_of(engine)
     if not version:
         return Prediction(missing=("version",))
     try:
-        made = engine_of(engine).predict(geometry, version, inputs)
-        if geometry.verdict == "known":
-            return made
-        said = f"the model is {geometry.verdict}: its geometry is by the nearest rules, not proven"
-        return replace(made, assumed=(*made.assumed, said))
+        made = named.predict(geometry, version, inputs)
     except Unknown as reason:
         return Prediction(missing=(str(reason),))
+    return replace(made, assumed=(*made.assumed, *_beside(geometry, named, inputs)))
+
+
+def _beside(geometry: Geometry, engine: Engine, inputs: dict[str, Any]) -> Iterator[str]:
+    """What a prediction rests on beside the engine's rules: the model's verdict, and inputs without a part in it."""
+    if geometry.verdict != "known":
+        yield f"the model is {geometry.verdict}: its geometry is by the nearest rules, not proven"
+    for name in sorted(set(inputs) - {i.name for i in engine.inputs}):
+        yield f"{name} is no input of these rules for {engine.name}: not used"
 
 
 def lines(text: bytes, find: Find) -> Iterator[dict[str, Any]]:
@@ -42,14 +48,24 @@ def _line(line: bytes, number: int, find: Find) -> dict[str, Any]:
     try:
         row = orjson.loads(line)
         geometry = find(str(row["geometry"]))
-        inputs = row.get("inputs") or {}
-        if isinstance(geometry, str):
+        inputs, version = _inputs(row), row.get("version")
+        if version is not None and not isinstance(version, str):
+            made = Prediction(missing=(f"version is {version!r}, but must be a text: 0.1 and 0.10 are not the same",))
+        elif isinstance(geometry, str):
             made = Prediction(missing=(geometry,))
         else:
-            made = predicted(geometry, str(row["engine"]), row.get("version"), inputs)
+            made = predicted(geometry, str(row["engine"]), version, inputs)
     except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError, Usage) as wrong:
         made = Prediction(missing=(f"line {number} cannot be read: {type(wrong).__name__} {wrong}",))
     except AtlasError as wrong:
         made = Prediction(missing=(f"geometry: {wrong}",))
     name = row.get("id") if isinstance(row, dict) else None
     return {"id": name, "predicted": made.predicted, "assumed": list(made.assumed), "missing": list(made.missing)}
+
+
+def _inputs(row: dict[str, Any]) -> dict[str, Any]:
+    """The inputs of a line, those that are null left out; raises `TypeError` where they are no object."""
+    stated = row.get("inputs")
+    if stated is not None and not isinstance(stated, dict):
+        raise TypeError("inputs is no object")
+    return {k: v for k, v in (stated or {}).items() if v is not None}

@@ -1,0 +1,45 @@
+"""Lines of predictions: what cannot be read or used is said on the line, and nothing stops."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from made_caches import geometry, kv
+
+from pipeline.engines.named import MODULES
+from pipeline.engines.predicting import lines
+
+
+def line(**changes: Any) -> dict[str, Any]:
+    """The answer to one line about a model of one layer."""
+    asked = {"id": "a", "engine": "vllm", "version": "0.11.0", "geometry": "made", "inputs": {"available_gib": 1}}
+    (made,) = lines(json.dumps(asked | changes).encode(), lambda _: geometry(kv(0)))
+    return made
+
+
+def test_an_input_without_a_part_is_named() -> None:
+    """The prediction stands, and the line says that the input was not used; a null is an input not given."""
+    made = line(inputs={"available_gib": 1, "colour": "red", "kv": None})
+    assert made["predicted"]["tokens"] == 2**30 // 65_536 * 16
+    assert made["assumed"] == ["colour is no input of these rules for vllm: not used"]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"version": 0.1}, {"version": None}, {"inputs": [1]}, {"inputs": "x"}, {"engine": "gears"}]
+)
+def test_what_cannot_be_used_gives_no_number(changes: dict[str, Any]) -> None:
+    """A version that is a number (0.1 or 0.10?), none at all, inputs that are no object, an engine that is none."""
+    made = line(**changes)
+    assert made["predicted"] == {}
+    assert made["missing"]
+
+
+@pytest.mark.parametrize("engine", MODULES)
+def test_a_model_without_a_cache_gives_no_number(engine: str) -> None:
+    """An encoder keeps nothing between steps: every engine's line says so."""
+    asked = {"id": "a", "engine": engine, "version": "0.11.0", "geometry": "made", "inputs": {"N": 1, "cells": 1}}
+    (made,) = lines(json.dumps(asked).encode(), lambda _: geometry())
+    assert made["predicted"] == {}
+    assert "no cache" in made["missing"][0]
