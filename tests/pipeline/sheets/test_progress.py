@@ -26,7 +26,7 @@ def started(home: Path, endpoint: str, stderr: int) -> subprocess.Popen[bytes]:
     """A refresh from a Hub, its messages going to a terminal or a pipe."""
     command = [sys.executable, "-c", "from pipeline.cli import main; raise SystemExit(main())"]
     options = ["refresh", "--source", "hub", "--home", str(home), "--endpoint", endpoint]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "120"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "80"}
     environment.pop("HF_HUB_OFFLINE", None)
     return subprocess.Popen([*command, *options], stdout=subprocess.DEVNULL, stderr=stderr, env=environment)
 
