@@ -211,7 +211,7 @@ def test_a_disk_that_fails_at_a_write_is_said(
     whole: Path, tmp_path: Path, point: str, said: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Full or ill at each passage of each write that a command can be brought to."""
-    room, write = point.split(".")[0], ".".join(point.split(".")[:2])
+    room, write = point.split(".", maxsplit=1)[0], ".".join(point.split(".")[:2])
     home = Path(shutil.copytree(whole, tmp_path / "home"))
     monkeypatch.setenv("ATLAS_FAILPOINT", point)
     said(home, WRITES.get(write, WRITES[room]))

@@ -248,7 +248,7 @@ def server_events(prefix: str, many: int) -> list[tuple[str, dict[str, Any]]]:
 
     end = time.monotonic() + 60
     while True:
-        wanted = {"filter": {"event": {"prefix": [prefix]}, "order": "ASC"}, "limit": 200}
+        wanted = {"filter": {"event": {"prefix": [prefix]}, "order": "ASC"}, "limit": 50}
         with get_client(sync_client=True) as client:
             found = client._client.post("/events/filter", json=wanted).json()["events"]
         if len(found) >= many or time.monotonic() > end:
