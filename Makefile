@@ -25,7 +25,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help atlas test check bench soak digests oracle news peers class-defaults config-mutants mutants vocabulary clean
+.PHONY: help atlas test check dist bench soak digests oracle news peers class-defaults config-mutants mutants vocabulary clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,10 @@ check: $(VENV)/installed-dev ## lint, format, types, and the committed guide aga
 	! grep 'differs from the published' $(VENV)/guide.log
 	$(BIN)/atlas guide check --home $(VENV)/guide
 	diff -r $(VENV)/guide/reports/guide reports/guide
+
+dist: $(VENV)/installed-dev ## build the wheel and the sdist into dist/
+	rm -rf dist
+	$(BIN)/python -m hatchling build --directory dist
 
 bench: $(VENV)/installed-dev ## measure speed and memory
 	$(BIN)/python tests/bench

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -24,35 +23,6 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 Offline = Annotated[
     bool, typer.Option("--offline", help="Never ask the Hub; huggingface_hub's cache on disk still answers.")
 ]
-
-
-def models_named(incomplete: str) -> list[str]:
-    """Names of the atlas that complete a word at a shell's prompt; none where the word is a path, which shells know."""
-    if incomplete.startswith((".", "/", "~", "-")):
-        return []
-    from pipeline.ask import resolver
-    from pipeline.ask.found import Asking
-    from pipeline.errors import AtlasError
-
-    try:
-        known = resolver.known_names(Asking(home=Path(os.environ.get("ATLAS_HOME", "."))))
-    except AtlasError:
-        return []
-    return [n for n in known if n.startswith(incomplete)][:50]
-
-
-def _cache_types(incomplete: str) -> list[str]:
-    from pipeline.sheets.widths import WIDTHS
-
-    return [w for w in WIDTHS if w.startswith(incomplete)]
-
-
-def _forms(incomplete: str) -> list[str]:
-    from atlas.stored.hypothetical import WORDS
-
-    return [w for w in WORDS if w.startswith(incomplete)]
-
-
 MODEL = "A name here (loosely too), OWNER/NAME[@REVISION] or its Hub address, a config, a folder, a .gguf or - (stdin)."
 
 Set = Annotated[
@@ -62,19 +32,13 @@ Set = Annotated[
     ),
 ]
 At = Annotated[str | None, typer.Option("--at", help="Cache at so many tokens: 8192, 128k, 1m (k is 1,024).")]
-Dtype = Annotated[
-    str,
-    typer.Option(
-        "--dtype", autocompletion=_cache_types, help="What a cache element is stored in: bf16, fp8, int4, ..."
-    ),
-]
+Dtype = Annotated[str, typer.Option("--dtype", help="What a cache element is stored in: bf16, fp8, int4, ...")]
 
 Weights = Annotated[
     str | None,
     typer.Option(
         "--weights",
         metavar="FORM",
-        autocompletion=_forms,
         help="Weigh it stored otherwise, hypothetically: bf16, fp8, w4a16-g128, nvfp4, mxfp4, mlx4, nf4, q4_k_m, q8_0.",
     ),
 ]

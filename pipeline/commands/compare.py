@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from pipeline.options import MODEL, Dtype, Endpoint, Home, Json, Offline, Snapshot, Weights, models_named
+from pipeline.commands._completion import models_named
+from pipeline.options import MODEL, Dtype, Endpoint, Home, Json, Offline, Snapshot, Weights
 
 
 def run(

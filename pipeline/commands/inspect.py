@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.options import MODEL, At, Dtype, Endpoint, Home, Json, Offline, Set, Snapshot, Weights, models_named
+from pipeline.commands._completion import models_named
+from pipeline.options import MODEL, At, Dtype, Endpoint, Home, Json, Offline, Set, Snapshot, Weights
 
 if TYPE_CHECKING:
     from pipeline.ask.found import Found

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from pipeline.options import MODEL, At, Dtype, Endpoint, Home, Json, Offline, Set, Snapshot, Weights, models_named
+from pipeline.commands._completion import models_named
+from pipeline.options import MODEL, At, Dtype, Endpoint, Home, Json, Offline, Set, Snapshot, Weights
 
 
 def run(

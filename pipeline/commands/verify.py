@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from pipeline.options import MODEL, Endpoint, Home, Json, Offline, Snapshot, models_named
+from pipeline.commands._completion import models_named
+from pipeline.options import MODEL, Endpoint, Home, Json, Offline, Snapshot
 
 
 def run(

@@ -1,4 +1,4 @@
-"""What a shell completes: commands, options, names of the atlas, types and forms."""
+"""What a shell completes: commands, options, names of the atlas."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
-from pipeline.options import models_named
+from pipeline.commands._completion import models_named
 
 START = ["-c", "from pipeline.cli import main; raise SystemExit(main())"]
 
@@ -22,7 +22,6 @@ START = ["-c", "from pipeline.cli import main; raise SystemExit(main())"]
         ("atlas show --wei", "--weights"),
         ("atlas show Qwen/Qwen3-8", "Qwen/Qwen3-8B"),
         ("atlas compare Qwen/Qwen3-8B meta-llama/Llama-3.1-40", "meta-llama/Llama-3.1-405B"),
-        ("atlas show x --dtype fp8", "fp8"),
     ],
 )
 def test_bash_completes(tmp_path: Path, line: str, gives: str) -> None:
