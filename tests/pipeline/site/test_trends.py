@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from pathlib import Path
 
 import hand_made
-import polars as pl
 import pytest
 
 from pipeline.site import trends
-from pipeline.store import shelf, snapshot
+from pipeline.store import shelf
 
 DAYS = ("2026-11-29", "2026-11-30", "2026-12-01", "2026-12-02")
 
@@ -20,12 +18,7 @@ DAYS = ("2026-11-29", "2026-11-30", "2026-12-01", "2026-12-02")
 def home(tmp_path: Path) -> Path:
     """Four snapshots: the second is retracted, the third damaged, the last has a model more downloaded."""
     for number, day in enumerate(DAYS):
-        content = hand_made.content()
-        content["models"] = content["models"].with_columns(pl.lit(number, dtype=pl.Int64).alias("downloads"))
-        about = snapshot.Publication(
-            day=dt.date.fromisoformat(day), source="hand", listed=hand_made.LISTED, code_version="0"
-        )
-        snapshot.publish(tmp_path, content, about)
+        hand_made.publish(tmp_path, day, number)
     shelf.retract(tmp_path, DAYS[1], "wrong")
     (tmp_path / "snapshots" / f"{DAYS[2]}.duckdb").unlink()
     return tmp_path

@@ -8,12 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import hand_made
-import polars as pl
 import pytest
 
 from pipeline.cli import main
 from pipeline.errors import Corrupt
-from pipeline.store import shelf, snapshot, trusted
+from pipeline.store import shelf, trusted
 
 DAYS = ("2026-11-29", "2026-11-30", "2026-12-01")
 
@@ -22,12 +21,7 @@ DAYS = ("2026-11-29", "2026-11-30", "2026-12-01")
 def home(tmp_path: Path) -> Path:
     """A home with three snapshots."""
     for number, day in enumerate(DAYS):
-        content = hand_made.content()
-        content["models"] = content["models"].with_columns(pl.lit(number, dtype=pl.Int64).alias("downloads"))
-        about = snapshot.Publication(
-            day=hand_made.DAY.fromisoformat(day), source="hand", listed=hand_made.LISTED, code_version="0"
-        )
-        snapshot.publish(tmp_path, content, about)
+        hand_made.publish(tmp_path, day, number)
     return tmp_path
 
 
