@@ -9,6 +9,7 @@ WORKERS ?= 2
 REFERENCE ?= python3
 CONFIGS ?= ../shared/hub/configs
 N ?= 10000
+FIRST ?= 0
 
 # Without compiled files every process would compile every import again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -67,8 +68,8 @@ oracle: $(VENV)/installed-dev ## compare every family with the reference figures
 news: $(VENV)/installed-dev ## compare with the gallery and the public catalogue
 	$(BIN)/python tests/tables/news_table.py
 
-config-mutants: $(VENV)/installed-dev ## change one key of a published config, N times, and ask the library: REFERENCE=its Python, N=10000
-	$(REFERENCE) tests/tables/library_mutants.py $(CONFIGS) $(N) >$(VENV)/mutants.jsonl
+config-mutants: $(VENV)/installed-dev ## change one key of a published config, N times, and ask the library: REFERENCE=its Python, N=10000, FIRST=0
+	$(REFERENCE) tests/tables/library_mutants.py $(CONFIGS) $(N) $(FIRST) >$(VENV)/mutants.jsonl
 	$(BIN)/python tests/tables/mutants_table.py $(CONFIGS) <$(VENV)/mutants.jsonl
 
 peers: $(VENV)/installed-dev ## compare with other public tools

@@ -135,12 +135,17 @@ def _held_reader(data: Raw, rules: Family) -> Config:
         raise contradiction(f"{key} states no shape, and the top of the file states one: the class reads {key} alone")
     inside = _inner_rules(held, rules)
     _not_inside(held, inside, key + ".")
-    _inner_class(held, inside, rules)
+    if classes.remote(data) or classes.remote(held):
+        _inner_class(held, inside, rules)
     return set_right(held, _with_outer(inside, rules, key), outer, key + ".")
 
 
 def _inner_class(held: Raw, inside: Family, rules: Family) -> None:
-    """Raise `Refused` where a language model inside a wrapper names a class that no rules describe."""
+    """Raise `Refused` where a language model inside a wrapper names a class that no rules describe.
+
+    The library builds it by its model_type and asks for no class (SmolVLM's files name one that it does not have); code
+    that came with a file may go by the class.
+    """
     cls = classes.named(held) if "architectures" in held else None
     if cls is not None and cls not in inside.class_names and cls not in rules.class_names and not owners(cls):
         raise Refused(

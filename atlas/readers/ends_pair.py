@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from atlas.layouts.stacks import by_class
 from atlas.numbers.structure import Part, Standing, Tensor
@@ -13,7 +12,7 @@ from atlas.parts.norms import norm
 from atlas.readers.ends import FIXED, Made, known_head, labels_of, tied
 from atlas.reading.config import Config
 from atlas.reading.encoder import encoder_reader
-from atlas.refusal import bad_value, contradiction, not_derivable
+from atlas.refusal import bad_value, not_derivable
 from schemas.vocabulary import Role
 
 
@@ -27,16 +26,25 @@ def pair(c: Config) -> Made:
     return (*made, *_head(c, kind, both)), cls
 
 
+def _tables_tied(c: Config) -> bool | None:
+    """Whether a pair inside a wrapper shares its tables, by its own word; the head is the wrapper's alone.
+
+    None where no wrapper is around, or the decoder stands in it alone.
+    """
+    if c.outer is c.raw or c.rules.outer.get("decoder_alone"):
+        return None
+    own, theirs = c.opt("tie_word_embeddings"), c.outer.get("tie_word_embeddings")
+    said = "the wrapper's key, or its class where it states none: the head is the wrapper's"
+    c.derived("tie_word_embeddings", bool(c.rules.outer.get("tie_word_embeddings") if theirs is None else theirs), said)
+    return bool(own)
+
+
 def _effective_tie(c: Config, kind: str, causal: bool) -> bool:
     """Whether every table is the shared one; whether the head is that table is noted."""
-    stated, always = tied(c), bool(c.rules.facts.get("always_tied"))
-    inner: Any = c.raw.get("tie_word_embeddings")
-    if c.outer is not c.raw and not always and inner is not None and inner is not stated:
-        raise contradiction(
-            "tie_word_embeddings differs between the wrapper and its pair: which tables are one is not known"
-        )
+    always, tables_tied = bool(c.rules.facts.get("always_tied")), _tables_tied(c)
+    stated = tied(c)
     rule = "tie_word_embeddings ties every table to the shared one"
-    all_tied = c.derived("all_tied", always or stated, rule)
+    all_tied = c.derived("all_tied", always or (stated if tables_tied is None else tables_tied), rule)
     if kind != "lm":
         c.derived("tie_word_embeddings", False, "the class has no language-model head to tie")
     elif always:

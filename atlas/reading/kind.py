@@ -16,7 +16,7 @@ CLASSIFIERS = frozenset(("score", "deep_score", "token_score", "qa", "sequence",
 """Heads with an output per label, of a text, of a token, or of the ends of a span."""
 
 BY_WORD = {
-    ModelKind.DRAFT: ("eagle", "medusa", "dflash", "dspark", "domino", "draft", "speculator", "mtp", "hydra"),
+    ModelKind.DRAFT: ("eagle", "medusa", "dflash", "dspark", "domino", "draft", "speculator", "mtp", "nextn", "hydra"),
     ModelKind.REWARD: ("reward", "valuehead", "prm"),
 }
 """Words in a class name or model_type that say what a refused file is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -12,6 +13,8 @@ from pipeline.engines.types import Kept, kept_in
 from pipeline.errors import Usage
 
 GIB, MIB = 2**30, 2**20
+MOST = 2**50
+"""No input counts or measures more than this."""
 
 
 class Rule(NamedTuple):
@@ -94,7 +97,7 @@ def whole(inputs: Inputs, name: str, default: int | None = None) -> int | None:
     stated = inputs.get(name, default)
     if stated is None:
         return None
-    if isinstance(stated, bool) or not isinstance(stated, (int, float)) or stated != int(stated) or stated < 1:
+    if isinstance(stated, bool) or not isinstance(stated, (int, float)) or not 1 <= stated <= MOST or stated % 1:
         raise Unknown(f"{name} is {stated!r}, but must be a whole number of at least 1")
     return int(stated)
 
@@ -133,22 +136,22 @@ def kept(inputs: Inputs, name: str, default: str, takes: frozenset[str]) -> Kept
 def number(inputs: Inputs, name: str) -> float | None:
     """An input that is a size; raises `Unknown` where it is none."""
     stated = inputs.get(name)
-    if stated is not None and (isinstance(stated, bool) or not isinstance(stated, (int, float)) or stated <= 0):
+    if stated is not None and (
+        isinstance(stated, bool) or not isinstance(stated, (int, float)) or not 0 < stated <= MOST
+    ):
         raise Unknown(f"{name} is {stated!r}, but must be a number above zero")
     return None if stated is None else float(stated)
 
 
+_VERSION = re.compile(r"v?(\d+(?:\.\d+)*)(?:[.-]?(?:x|rc|a|b|post|dev|\+)\S*|-\d+)?", re.IGNORECASE)
+
+
 def version_of(text: str) -> tuple[int, ...]:
-    """A version as numbers: "0.20.1rc1" is (0, 20, 1); raises `Unknown` where it begins with none."""
-    found: list[int] = []
-    for piece in text.lower().lstrip("v").split("."):
-        digits = "".join(c for c in piece.split("rc")[0].split("+")[0].split("post")[0] if c.isdigit())
-        if not digits:
-            break
-        found.append(int(digits))
-    if not found:
+    """A version as numbers: "0.20.1rc1" is (0, 20, 1); raises `Unknown` where it is none, or more than one."""
+    found = _VERSION.fullmatch(text.strip())
+    if found is None:
         raise Unknown(f"version {text!r} is no version number")
-    return tuple(found)
+    return tuple(int(piece) for piece in found[1].split("."))
 
 
 def odd(caches: Iterable[Cache], known: frozenset[str]) -> str | None:

@@ -81,6 +81,8 @@ def _layers(g: Geometry, v: Version, inputs: Inputs, said: Said) -> list[Placed]
         full = list(dict.fromkeys(p.kind for p in found if p.kind.name == "full"))
         if len(full) != 1:
             raise Unknown("draft layers of the model's own widths, but its full layers are not of one width")
+        if drafts > len(found):
+            raise Unknown(f"{drafts:,} draft layers are more than the model has layers of its own")
         found += [Placed("draft", i, full[0]) for i in range(drafts)]
         said.assumed.append(f"{drafts} draft layer(s) have the K and V widths of the model's own")
     return found

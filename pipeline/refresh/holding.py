@@ -9,10 +9,12 @@ from typing import Any
 import polars as pl
 
 from atlas import proof
-from atlas.checkpoint.totals import as_stated, check_total, disagreement, in_name
+from atlas.checkpoint.totals import TotalCheck, as_stated, check_total, disagreement, extras, in_name
 from atlas.derived import Derived
 from atlas.interpret import derive
 from atlas.numbers.fingerprint import Fingerprint
+from atlas.numbers.storage import StoredRow
+from atlas.stored.sums import named_sum
 from pipeline.sources import catalogue
 from pipeline.sources.catalogue import Content, Entry, Expected, Fact
 from schemas.vocabulary import Check
@@ -72,11 +74,14 @@ def _facts(entry: Entry) -> list[tuple[str, int, str]]:
     return [(fact, value, citation) for (fact, citation), value in found.items()]
 
 
-def hub_rows(models: pl.DataFrame, configs: pl.DataFrame, designs: pl.DataFrame) -> Iterator[Row]:
+def hub_rows(
+    models: pl.DataFrame, configs: pl.DataFrame, designs: pl.DataFrame, stored: Mapping[str, list[StoredRow]]
+) -> Iterator[Row]:
     """What the Hub counted in a repository's safetensors headers, held against ours; nothing for a refused config.
 
     Equal totals are exact as they are. For others the config is derived once more, so that the difference is explained
-    by arithmetic (a head stored twice, drafting layers, towers, packed weights) or called off.
+    by arithmetic (a head stored twice, drafting layers, towers, packed weights) or called off. `stored` has what
+    repositories hold by their own settings.
     """
     ours = configs.join(designs.select("design_id", "params_total"), on="design_id", how="inner")
     known = models.filter(pl.col("hub_params_total").is_not_null()).join(ours, on="config_id", how="inner")
@@ -92,7 +97,8 @@ def hub_rows(models: pl.DataFrame, configs: pl.DataFrame, designs: pl.DataFrame)
             continue
         by_kind = {e["key"]: e["value"] for e in by_dtype or []}
         try:
-            row = total_row(repo_id, proof.decided(derived(raw), stated), by_kind or stated)
+            made = proof.decided(derived(raw), stated)
+            row = total_row(repo_id, made, by_kind or stated, stored=stored.get(repo_id))
         except Exception as error:  # noqa: BLE001 - what one stranger counted ends no refresh
             note = f"it could not be explained: {type(error).__name__}"
             row = _plainly(repo_id, stated, total) | {"note": note}
@@ -113,17 +119,36 @@ def _plainly(repo_id: str, stated: int, total: int) -> Row:
     }
 
 
+def _by_storage(derived: Derived, found: TotalCheck, rows: Iterable[StoredRow]) -> TotalCheck:
+    """The same, explained where one sum of what the files hold by rule is the total."""
+    held = tuple(rows)
+    if derived.model is None or all(r.scheme == "unquantized" for r in held):
+        return found
+    drafts = sum(r.elements for r in held if r.group == "drafts" and r.elements is not None)
+    named = [(e.words, e.elements) for e in extras(derived.model, derived.fingerprint) if e.words in _BESIDE]
+    note = named_sum(held, found.expected, [("drafting layers left out", -drafts), *named])
+    return found if note is None else TotalCheck("explained", found.expected, found.derived, note)
+
+
+_BESIDE = (
+    "tied head stored twice", "router correction biases left out", "the MTP layers' router correction biases left out",
+)  # fmt: skip
+
+
 def total_row(
     repo_id: str,
     derived: Derived,
     total: Mapping[str, int] | int,
     kind: str = "safetensors_total",
     source: str = HUB_COUNT,
+    stored: Iterable[StoredRow] | None = None,
 ) -> Row | None:
     """The row of `checks` for a total that the Hub states; None where the config was refused."""
     if derived.model is None:
         return None
     found = check_total(derived, total)
+    if found.check is not Check.EXACT:
+        found = _by_storage(derived, found, derived.stored.rows if stored is None else stored)
     return {
         "repo_id": repo_id,
         "kind": kind,

@@ -10,23 +10,28 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import polars as pl
 
 import pipeline
 from atlas.refusal import Refused
+from atlas.stored.answer import HEADER
 from pipeline.errors import AtlasError, Invalid, NotFound, Upstream
 from pipeline.hub.crawl import CrawlResult, Progress, Staged
 from pipeline.hub.listing import Selection
-from pipeline.refresh import holding, tables, unchanged
+from pipeline.refresh import holding, repositories, tables, unchanged
 from pipeline.sources import catalogue, disk, news, peers
+from pipeline.sources.beside import LACKING
 from pipeline.store import snapshot
 from pipeline.store.columns import Columns
 from pipeline.store.snapshot import Prepared, Published
 from schemas.registry import CHECKS
-from schemas.vocabulary import Check, Outcome
+from schemas.vocabulary import Check, Outcome, Verdict
+
+if TYPE_CHECKING:
+    from pipeline.verify.verification import Verified
 
 UNSUPPORTED = Outcome.UNSUPPORTED.value
 CATALOGUE = "catalogue"
@@ -230,28 +235,49 @@ def with_headers(
     """
     if not options.headers:
         return content
-    known = content["configs"].filter(pl.col("design_id").is_not_null()).select("config_id")
+    known = _measurable(content)
     crawled = content["models"].filter(pl.col("source") == HUB).join(known, on="config_id", how="semi")
     names = crawled.sort("downloads", "repo_id", descending=[True, False], nulls_last=True)["repo_id"]
     columns = Columns(CHECKS)
     for done, name in enumerate(names.head(options.headers)):
         if watch:
             watch(Progress("headers", done, options.headers, 0, 0.0))
-        row = held_against_headers(name, options.endpoint)
+        row, found = held_against_headers(name, options.endpoint)
         columns.add(tuple(row[c] for c in CHECKS.columns))
+        content = content if found is None else _with_headers_of(content, name, found)
     return content | {"checks": pl.concat([content["checks"], columns.frame()])}
 
 
-def held_against_headers(name: str, endpoint: str | None) -> dict[str, Any]:
-    """The row of `checks` that a repository's headers give, or that says why they give none."""
+def _measurable(content: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """The configs that headers can say something of: those derived, and those that only lack a rule."""
+    open_ = content["refusals"].filter(pl.col("kind").cast(pl.String).is_in(list(LACKING)))
+    derived = content["configs"].filter(pl.col("design_id").is_not_null())
+    return pl.concat([derived.select("config_id"), open_.select("config_id")])
+
+
+def _with_headers_of(content: dict[str, pl.DataFrame], name: str, found: Verified) -> dict[str, pl.DataFrame]:
+    """The tables with what a repository's headers say: its stored form, its weights where no rule is known."""
+    made = content | {"stored": repositories.with_stored(content["stored"], name, found.stored.rows)}
+    config_id = content["models"].filter(pl.col("repo_id") == name)["config_id"][0]
+    alone = content["models"].filter(pl.col("config_id") == config_id).height == 1
+    row = found.fingerprint
+    if row.verdict != Verdict.MEASURED or not alone:
+        return made
+    configs = repositories.measured(content["configs"], config_id, row.params_checkpoint, found.evidence)
+    return made | {"configs": configs}
+
+
+def held_against_headers(name: str, endpoint: str | None) -> tuple[dict[str, Any], Verified | None]:
+    """The row of `checks` that a repository's headers give, or that says why they give none; and what they hold."""
     from pipeline.verify.verification import check_row, verify
 
     try:
-        return check_row(verify(name, endpoint))
+        found = verify(name, endpoint)
+        return check_row(found), found if found.stored.evidence == HEADER else None
     except Exception as error:  # noqa: BLE001 - what one stranger's header holds ends no refresh
         why = str(error).splitlines()[0] if isinstance(error, AtlasError) else f"unreadable: {type(error).__name__}"
         nothing = {"repo_id": name, "kind": "headers", "source": "its own headers", "expected": None, "derived": None}
-        return nothing | {"result": Check.UNCHECKED.value, "note": why}
+        return nothing | {"result": Check.UNCHECKED.value, "note": why}, None
 
 
 def reported() -> Extra:

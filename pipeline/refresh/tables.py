@@ -21,8 +21,10 @@ from atlas.derived import Derived
 from atlas.interpret import derive
 from atlas.numbers import tabulate
 from atlas.numbers.fingerprint import Fingerprint
+from atlas.numbers.storage import StoredRow
 from atlas.parse import MAX_BYTES
 from pipeline.errors import AtlasError, Invalid
+from pipeline.refresh import repositories
 from pipeline.store.columns import Columns
 from schemas.fields import at_home
 from schemas.registry import (
@@ -113,6 +115,11 @@ class Found(Protocol):
         """What explains the outcome."""
         ...
 
+    @property
+    def settings(self) -> tuple[tuple[str, bytes], ...]:
+        """The settings files beside the config, by name."""
+        ...
+
 
 class Input(msgspec.Struct, frozen=True):
     """A repository found elsewhere than on the Hub."""
@@ -125,6 +132,7 @@ class Input(msgspec.Struct, frozen=True):
     revision: str | None = None
     listing: Mapping[str, Any] = {}
     detail: str | None = None
+    settings: tuple[tuple[str, bytes], ...] = ()
 
 
 def tables(
@@ -171,6 +179,7 @@ class Gatherer:
         self.models: dict[str, tuple[Any, ...]] = {}
         self.outcomes: dict[str, Outcome | None] = {}
         self.designs: dict[str, tuple[Any, ...]] = {}
+        self.beside: dict[str, tuple[StoredRow, ...]] = {}
         self.columns = {t.name: Columns(t) for t in CONTENT}
 
     def add(self, one: Found) -> None:
@@ -189,6 +198,9 @@ class Gatherer:
 
     def _row(self, one: Found) -> tuple[Any, ...]:
         config = None if one.raw is None else self._config(one.raw)
+        if one.raw is not None:
+            counts = one.listing.get("hub_params_by_dtype") or {}
+            self.beside[one.repo_id] = repositories.stored(one.raw, self.known.get(one.raw), one.settings, counts)
         unreadable = self.outcomes[config] if config and one.outcome in {Outcome.OK, Outcome.UNCHANGED} else None
         old = self.models.get(one.repo_id)
         about = (config, one.as_of, one.source)
@@ -277,6 +289,9 @@ class Gatherer:
         """All tables; `extra` as in `tables`."""
         for row in self.models.values():
             self.columns["models"].add(row)
+        for repo_id, held in self.beside.items():
+            for each in held:
+                self.columns["stored"].add((repo_id, *msgspec.structs.astuple(each)))
         for name, rows in extra.items():
             for row in rows:
                 self.columns[name].add(tuple(row.get(c) for c in TABLES[name].columns))
@@ -310,9 +325,18 @@ def _with_hub_totals(made: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     from pipeline.refresh import holding
 
     columns = Columns(CHECKS)
-    for row in holding.hub_rows(made["models"], made["configs"], made["designs"]):
+    for row in holding.hub_rows(made["models"], made["configs"], made["designs"], _of_repositories(made)):
         columns.add(tuple(row[c] for c in CHECKS.columns))
     return pl.concat([made["checks"], columns.frame()])
+
+
+def _of_repositories(made: Mapping[str, pl.DataFrame]) -> dict[str, list[StoredRow]]:
+    """What repositories hold by their own settings, headers or counts, by name."""
+    known = made[STORED.name].filter(pl.col("subject").is_in(made[MODELS.name]["repo_id"].to_list()))
+    found: dict[str, list[StoredRow]] = {}
+    for subject, *rest in known.iter_rows():
+        found.setdefault(subject, []).append(StoredRow(*rest))
+    return found
 
 
 _layer = itemgetter(*LAYERS.columns[1:])
@@ -395,7 +419,8 @@ def _without_orphans(made: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         return made
     for table in OF_CONFIGS:
         made[table.name] = made[table.name].join(used, on="config_id", how="semi")
-    made[STORED.name] = made[STORED.name].join(used, left_on="subject", right_on="config_id", how="semi")
+    subjects = [*used["config_id"].to_list(), *made[MODELS.name]["repo_id"].to_list()]
+    made[STORED.name] = made[STORED.name].filter(pl.col("subject").is_in(subjects))
     designs = made[CONFIGS.name].select("design_id").drop_nulls().unique()
     for table in OF_DESIGNS:
         made[table.name] = made[table.name].join(designs, on="design_id", how="semi")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,6 +67,7 @@ def answer(a: Asked) -> Answer:
     """The answer to what is asked; raises `Usage` and `NotFound`."""
     if a.engine is not None:
         return _engine(a, engine_of(a.engine))
+    _refuse(a, _OF_ENGINES, "belongs to --engine: say which")
     wanted = wanted_of(a)
     if not a.models:
         found = every(a.home, a.snapshot, wanted, _count(a.under) if a.under else None)
@@ -131,20 +132,27 @@ def _one(a: Asked, engine: Engine, given: dict[str, Any], model: str) -> tuple[G
     return made, predicted(made, engine.name, a.version or engine.newest, given)
 
 
-_OF_GPUS = {"gpu": None, "memory": None, "gpus": None, "sequences": None, "weights": "stored", "reserve": "0GiB"}
+_OF_GPUS = ("gpu", "memory", "gpus", "sequences", "weights", "reserve", "under", "top")
+_OF_ENGINES = ("version", "inputs", "rules")
+_OF_LINES = ("models", "tp", "pp", "ep", "dp", "at", "dtype", "engine", *_OF_GPUS, *_OF_ENGINES)
+_OPTION = {
+    "dp": "--dp-attention", "version": "--engine-version", "inputs": "--input", "models": "a MODEL",
+}  # fmt: skip
+
+
+def _refuse(a: Asked, names: Iterable[str], why: str) -> None:
+    """Raise `Usage` for an option that the view asked for would have to leave out."""
+    for name in names:
+        if getattr(a, name) != getattr(Asked(), name):
+            raise Usage(f"{_OPTION.get(name, f'--{name}')} {why}")
 
 
 def _refuse_of_gpus(a: Asked, engine: Engine) -> None:
-    """Raise `Usage` for an option of the GPUs' view that an engine's view would have to leave out."""
-    for name, default in _OF_GPUS.items():
-        if getattr(a, name) != default:
-            raise Usage(
-                f"--{name} has no part in --engine {engine.name}: what profiling left is an input of it, see --input"
-            )
+    why = f"has no part in --engine {engine.name}: what profiling left is an input of it, see --input"
+    _refuse(a, _OF_GPUS, why)
 
 
 _AS_INPUTS = {"tp": "tp", "pp": "pp", "ep": "ep", "dp": "dp"}
-_OPTION = {"dp": "--dp-attention"}
 
 
 def _ranks(a: Asked, engine: Engine) -> dict[str, Any]:
@@ -209,7 +217,8 @@ def finder(a: Asked) -> Any:
 
 
 def predictions(a: Asked, path: Path) -> Iterator[str]:
-    """One JSON line per line of the file; raises `NotFound` where there is none."""
+    """One JSON line per line of the file; raises `NotFound` where there is none, `Usage` for an option of a view."""
+    _refuse(a, _OF_LINES, "has no part in --predict: its lines state everything")
     try:
         text = path.read_bytes()
     except OSError as wrong:
@@ -231,6 +240,7 @@ def log(a: Asked, path: Path) -> Answer:
     if model is None:
         raise Usage("the log names no model: say which, as atlas fit MODEL --explain-log FILE")
     engine = engine_of(read.engine)
+    _refuse_of_gpus(a, engine)
     given = read.inputs | inputs_of(a, engine)
     found = finder(a)(model)
     made = Prediction(missing=(found,)) if isinstance(found, str) else predicted(

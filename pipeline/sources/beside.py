@@ -67,7 +67,7 @@ def settings(raw: bytes, name: str) -> Mapping[str, Any]:
     return found  # pyright: ignore[reportUnknownVariableType]
 
 
-_OPEN = frozenset((
+LACKING = frozenset((
     RefusalKind.UNKNOWN_FAMILY, RefusalKind.UNKNOWN_CLASS, RefusalKind.NOT_DERIVABLE, RefusalKind.MISSING_KEY
 ))  # fmt: skip
 """Refusals that say nothing against a file: only that no rule is known for it."""
@@ -76,7 +76,7 @@ _OPEN = frozenset((
 def _measured(derived: Derived, s: Settings | None, files: Files) -> Derived:
     """What headers alone give of a model that no rule is known for: exact weights, and nothing else."""
     row = derived.fingerprint
-    if files.listing is None or row.refusal_kind not in _OPEN:
+    if files.listing is None or row.refusal_kind not in LACKING:
         return derived
     found = storage(None, s, files)
     weights = measured.components(files.listing, s)

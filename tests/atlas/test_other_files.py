@@ -48,11 +48,15 @@ class TestShapesInside:
             ({"text_config": {}, **TEXT}, "contradiction"),
             ({"text_config": [TEXT]}, "bad_value"),
             ({"text_config": "owner/name"}, "bad_value"),
-            ({"text_config": TEXT | {"architectures": ["MyLlamaForCausalLM"]}}, "unknown_class"),
+            (
+                {"text_config": TEXT | {"architectures": ["My"], "auto_map": {"AutoModel": "m.My"}}},
+                "unknown_class",
+            ),
+            ({"text_config": TEXT | {"architectures": ["VLlama3ForCausalLM"]}}, None),
         ],
     )
-    def test_a_wrapper_refuses_what_its_language_model_cannot_be(self, more: dict[str, Any], kind: str) -> None:
-        """An object inside the object, a flat shape beside an empty object, another type, another class."""
+    def test_a_wrapper_refuses_what_its_language_model_cannot_be(self, more: dict[str, Any], kind: str | None) -> None:
+        """An object inside the object, a flat shape beside an empty one, another type, a class of a file's own code."""
         assert row({"model_type": "qwen2_vl", **more}).refusal_kind == kind
 
     def test_an_empty_object_leaves_the_shape_to_another(self) -> None:

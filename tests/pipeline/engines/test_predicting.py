@@ -10,6 +10,7 @@ from made_caches import geometry, kv
 
 from pipeline.engines.named import MODULES
 from pipeline.engines.predicting import lines
+from pipeline.engines.record import Unknown, version_of
 
 
 def line(**changes: Any) -> dict[str, Any]:
@@ -34,6 +35,20 @@ def test_what_cannot_be_used_gives_no_number(changes: dict[str, Any]) -> None:
     made = line(**changes)
     assert made["predicted"] == {}
     assert made["missing"]
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [("0.11.1rc2.dev3+gabc", (0, 11, 1)), ("v0.6.post1", (0, 6)), ("2025-2026", (2025,)), ("0.19.x", (0, 19)),
+     ("0.19 or 0.20", None), ("nightly", None), ("", None)],
+)  # fmt: skip
+def test_a_version_is_one_number_or_none(text: str, numbers: tuple[int, ...] | None) -> None:
+    """What follows a release is left off; two versions or none are no version."""
+    if numbers is not None:
+        assert version_of(text) == numbers
+        return
+    with pytest.raises(Unknown):
+        version_of(text)
 
 
 @pytest.mark.parametrize("engine", MODULES)

@@ -155,7 +155,9 @@ def test_a_sparse_latent_takes_the_layout_of_its_version(
 @pytest.mark.parametrize(
     ("version", "inputs"),
     [("nightly", {}), ("0.11.0", {"kv": "q8_0"}), ("0.11.0", {"tp": 3}), ("0.11.0", {"tp": True}),
-     ("0.11.0", {"available_gib": "20"}), ("0.11.0", {"draft_full": "x"}), ("0.11.0", {"hybrid": "maybe"})],
+     ("0.11.0", {"available_gib": "20"}), ("0.11.0", {"draft_full": "x"}),
+     ("0.11.0", {"draft_full": 10**9}), ("0.11.0", {"available_gib": float("inf")}), ("0.11.0", {"tp": float("nan")}),
+     ("0.11.0", {"hybrid": "maybe"})],
 )  # fmt: skip
 def test_inputs_that_cannot_be_are_refused(version: str, inputs: dict[str, Any]) -> None:
     """Never a number from an input that was not understood."""

@@ -81,11 +81,11 @@ def test_a_stored_form_not_proven_is_no_refusal() -> None:
 
 
 def test_a_form_that_a_model_is_not_described_for_is_not_known() -> None:
-    """A mix of llama.cpp for experts has no rules here: no number, and the reason."""
+    """A mix of llama.cpp for eight experts differs by its version: no number, and the reason."""
     experts = LLAMA_8B | {"model_type": "mixtral", "architectures": ["MixtralForCausalLM"], "num_local_experts": 8}
     found = atlas.fit(experts, memory="80GB", at="4k", weights="q4_k_m")
     assert found.fits is None
-    assert "q4_k_m of experts is not described" in found.why
+    assert "q4_k_m of eight experts" in found.why
 
 
 def test_a_refused_model_is_not_known() -> None:

@@ -110,7 +110,11 @@ def test_whether_it_would_fit_in_four_bits(fit: Any) -> None:
         (["--engine", "tensorrt-llm", "--dp-attention", "2", "--tp", "2"], "not read"),
         (["--engine", "vllm", "--gpu", "h100"], "no part"),
         (["--engine", "vllm", "--sequences", "4"], "no part"),
+        (["--engine", "vllm", "--under", "40B"], "no part"),
         (["--gpu", "h100", "--weights", "int4"], "no form that is described"),
+        (["--gpu", "h100", "--input", "F=1"], "belongs to --engine"),
+        (["--gpu", "h100", "--engine-version", "1"], "belongs to --engine"),
+        (["--predict", "lines.jsonl", "--tp", "8"], "no part"),
     ],
 )
 def test_no_option_is_ignored_in_silence(
