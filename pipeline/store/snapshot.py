@@ -16,10 +16,11 @@ from typing import NamedTuple
 
 import duckdb
 import msgspec
+import polars as pl
 
 from pipeline.durable import lock, replacing, sweep
 from pipeline.errors import AtlasError, Corrupt, Usage
-from pipeline.store import build, shelf, shrink, validate
+from pipeline.store import build, shelf, shrink, sightings, validate
 from pipeline.store.build import Origin, Tables
 from pipeline.store.shelf import Entry, Index
 
@@ -98,7 +99,8 @@ def prepared(home: Path, content: Tables, about: Publication) -> Iterator[Prepar
         index = _adopt(place, shelf.read(place))
         _refuse_the_past(index, about)
         latest = index.entry(None) if index.latest else None
-        ordered = build.ordered(build.recorded(content, about.day) if "runs" not in content else content)
+        seen = _seen(place, latest)
+        ordered = build.ordered(content if "runs" in content else build.recorded(content, about.day, seen))
         digests = build.digests(ordered)
         if latest and _says_the_same(place, latest, digests):
             yield Prepared(digests, Published(latest, place / latest.file, is_new=False, digests=digests))
@@ -163,6 +165,14 @@ def _says_the_same(place: Path, latest: Entry, digests: Digests) -> bool:
         return dict(_opened(shelf.checked(place, latest))[1]) == dict(digests)
     except Corrupt:
         return False
+
+
+def _seen(place: Path, latest: Entry | None) -> pl.DataFrame | None:
+    """What the latest snapshot had seen; nothing where there is none, or where it is damaged and will be replaced."""
+    try:
+        return None if latest is None else sightings.of_snapshot(shelf.checked(place, latest))
+    except Corrupt:
+        return None
 
 
 def _refuse_the_past(index: Index, about: Publication) -> None:
