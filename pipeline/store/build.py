@@ -132,6 +132,8 @@ def manifest_digest(origin: Origin, digests: Mapping[str, tuple[int, str]]) -> s
 
 
 def _insert(con: duckdb.DuckDBPyConnection, table: Table, rows: pl.DataFrame) -> None:
+    if rows.is_empty():
+        return
     con.register("incoming", Stream(rows))
     values = ", ".join(f'map_from_entries("{f.name}")' if f.kind in MAPS else f'"{f.name}"' for f in table.fields)
     con.execute(f"INSERT INTO {table.name} SELECT {values} FROM incoming")
