@@ -46,6 +46,6 @@ def beside() -> str:
     assert all(theirs == ours or why is not None for theirs, ours, why in both)
     configs = len({row[0] for row in rows["rows"]})
     return (
-        f"Of {len(both)} figures that six public tools give for {configs} real configs, {same} are these; each other one"
-        " is explained in a sentence"
+        f"Of {len(both)} figures that six public tools give for {configs} real configs, {same} are these; each"
+        " other one is explained in a sentence"
     )
