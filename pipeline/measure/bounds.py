@@ -2,7 +2,8 @@
 
 A bound is never a prediction. Bytes are of a step for one sequence: the matrices it multiplies by and its cache; with
 more sequences a step reads more, so that the bound stays one. Operations are the prompt's matrices, without the
-unembedding, which runs for its last token alone, and its attention, at the highest dense rate of the GPU.
+unembedding, which runs for its last token alone, and its attention, at the highest dense rate of the GPU. A prompt
+that an engine finds in its cache from an earlier one is not processed, and may be faster than its bound.
 """
 
 from __future__ import annotations
@@ -102,11 +103,13 @@ def _prompt(b: Bench, d: Derived, model: Model, gpu: Gpu) -> Beside | None:
     f = d.fingerprint
     form = _form(b, d)
     may_be_fp4 = b.is_fp4 or form is None or (b.width is None and form[0] < 1)  # the table has no rate of FP4
-    if b.prompts is None or not rates or not b.prompt or f.params_active_compute is None or may_be_fp4:
+    if b.prompts is None or not rates or not b.prompt or may_be_fp4 or f.source_flops_per_token is not None:
+        return None
+    if f.params_active_compute is None or f.vocab_size is None or f.d_model is None:
         return None
     attention = measure.prefill_attention_flops(model, b.behind + b.prompt)
     attention -= measure.prefill_attention_flops(model, b.behind) if b.behind else 0
-    matrices = f.params_active_compute - (f.vocab_size or 0) * (f.d_model or 0)
+    matrices = f.params_active_compute - f.vocab_size * f.d_model
     seconds = (2 * matrices * b.prompt + attention) / max(rates) / b.tp
-    made_of = "operations of the prompt over the highest dense rate"
+    made_of = "operations of the prompt, none of it cached before, over the highest dense rate"
     return Beside(b.prompts, *_in_unit(b, b.prompts, seconds, b.prompt), made_of)

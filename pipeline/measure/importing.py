@@ -28,6 +28,10 @@ from pipeline.sources.measured import Number, Run
 from pipeline.text import shorten, terminal
 
 TOOLS = (llama_bench, vllm_bench)
+BEYOND = (
+    "a number is better than its bound: the machine or the model is another than stated, a prompt was cached before,"
+    " or a step made several tokens"
+)
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,9 +100,10 @@ def _imported(b: Bench, a: Asked) -> Imported:
     bounds = [] if named is None else beside(b, named[1], _gpu(a))
     numbers = (*b.numbers, *(x.number for x in bounds))
     name = b.model if named is None else named[0]
+    served = "" if name == b.model else f", served as {b.model}"
     run = Run(
         experiment=b.tool, measured_on=b.measured_on, hardware=b.hardware or "", engine=b.engine,
-        engine_version=b.version or "", conditions=f"{b.conditions}; {b.hardware}, {b.engine} {b.version}",
+        engine_version=b.version or "", conditions=f"{b.conditions}{served}; {b.hardware}, {b.engine} {b.version}",
         numbers=tuple(msgspec.structs.replace(n, subject=name) for n in numbers),
     )  # fmt: skip
     return Imported(run, {x.quantity: x for x in bounds}, None if bounds else _why_none(b, a, named))
@@ -143,6 +148,8 @@ def lines(found: Sequence[Imported]) -> Iterator[Line]:
                 yield _line(n, one.bounds.get(n.quantity))
         for b in one.bounds.values():
             yield from wrapped(f"bound of {b.quantity}: {b.made_of}", 2, DIM)
+        if any(n.quantity in one.bounds and _reached(n, one.bounds[n.quantity]) > 1 for n in r.numbers):
+            yield from wrapped(BEYOND, 2, WARN)
         if one.why_none:
             yield from wrapped(terminal(f"no bound: {one.why_none}"), 2, WARN)
         yield []
@@ -152,6 +159,9 @@ def _line(n: Number, b: Beside | None) -> Line:
     shown = [(f"  {shorten(n.quantity, 32):<33}", ""), (f"{said(n.value):>12}", STRONG), (f" {n.unit:<10}", DIM)]
     if b is None:
         return shown
-    reached = b.best / n.value if b.unit == "ms" else n.value / b.best
     word = "at least" if b.unit == "ms" else "at most"
-    return [*shown, (f" {word} {said(b.best)}, {reached:.0%} reached", DIM)]
+    return [*shown, (f" {word} {said(b.best)}, {_reached(n, b):.0%} reached", DIM)]
+
+
+def _reached(n: Number, b: Beside) -> float:
+    return b.best / n.value if b.unit == "ms" else n.value / b.best

@@ -10,12 +10,14 @@ import datetime as dt
 import statistics
 from pathlib import PurePosixPath
 
+from pipeline.measure import bench
 from pipeline.measure.bench import Bench, Entry
 from pipeline.measure.timing import number
 from pipeline.sources.measured import Number
 
 TOOL = "llama-bench"
 ENGINE = "llama.cpp"
+_SETTINGS = ("n_ubatch", "n_gpu_layers", "n_cpu_moe", "split_mode", "no_kv_offload", "flash_attn")
 
 
 def is_one(raw: dict[str, object]) -> bool:
@@ -32,7 +34,7 @@ def read(e: Entry) -> Bench:
     found = _rate(e, test_of(prompt, made, depth), prompt + made)
     return Bench(
         tool=TOOL, model=PurePosixPath(e.text("model_filename").replace("\\", "/")).name, hardware=_hardware(e),
-        engine=ENGINE, version=f"{e.whole('build_number')} ({e.text('build_commit')})", measured_on=_day(e),
+        engine=ENGINE, version=f"{e.whole('build_number')} ({e.text('build_commit')})", measured_on=_time(e).date(),
         conditions=_conditions(e), numbers=(found,),
         steps=found.quantity if made and not prompt else None, prompts=found.quantity if prompt and not made else None,
         tokens_before=depth, prompt=prompt, behind=depth, params=params, width=size / params, on_cpu=on_cpu(e),
@@ -72,11 +74,11 @@ def on_cpu(e: Entry) -> bool:
 
 
 def _conditions(e: Entry) -> str:
+    """What the model is, and the settings that tests of one file are varied by; older versions write fewer."""
     said = [e.text("model_type"), f"backend {e.maybe('backends') or 'not stated'}", f"{e.whole('n_threads')} threads"]
     said += [f"cache {e.text('type_k')}/{e.text('type_v')}", f"batch {e.whole('n_batch')}"]
-    if "n_gpu_layers" in e.raw:
-        said.append(f"{e.raw['n_gpu_layers']} layers on GPU")
-    return ", ".join(said)
+    said += [f"{key} {bench.kept(str(e.raw[key]))}" for key in _SETTINGS if key in e.raw]
+    return ", ".join([*said, f"at {_time(e):%H:%M:%S} UTC"])
 
 
 def _without(e: Entry) -> str | None:
@@ -84,9 +86,9 @@ def _without(e: Entry) -> str | None:
     return "its matrices are split over several GPUs, whose bandwidths add up" if shared else None
 
 
-def _day(e: Entry) -> dt.date:
+def _time(e: Entry) -> dt.datetime:
     stated = e.text("test_time")
     try:
-        return dt.datetime.fromisoformat(stated).astimezone(dt.UTC).date()
+        return dt.datetime.fromisoformat(stated).astimezone(dt.UTC)
     except (ValueError, OverflowError) as error:
         raise e.wrong(f"test_time is '{stated}', no time") from error

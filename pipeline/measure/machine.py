@@ -27,8 +27,8 @@ def _processor() -> str:
 
 
 def load() -> str:
-    """What else the machine was doing: its load average before the run."""
-    return f"load average {os.getloadavg()[0]:.1f} before" if hasattr(os, "getloadavg") else "load not known"
+    """How many processes wanted the machine in the last minute, this one among them."""
+    return f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "not known"
 
 
 def system() -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
+from pipeline.measure.vocabularies import HELD, REACHED
 from pipeline.sources.measured import Number
 
 
@@ -34,7 +35,7 @@ def _deepseek(name: str) -> Shipped:
 
 def found() -> Iterator[Shipped]:
     """Those that are installed."""
-    for make, name in ((_openai, "cl100k_base"), (_openai, "o200k_base"), (_deepseek, "DeepSeek V4")):
+    for make, name in ((_openai, "cl100k_base"), (_openai, "o200k_base"), (_deepseek, "DeepSeek-V4")):
         try:
             yield make(name)
         except ImportError:
@@ -47,7 +48,7 @@ def measured(texts: tuple[str, ...]) -> list[Number]:
     for s in found():
         subject = f"{s.name} of {s.package}"
         numbers += [
-            Number(subject, "reached", s.size, "tokens"),
-            Number(subject, "held out", characters / s.counted(texts), "characters per token"),
+            Number(subject, REACHED, s.size, "tokens"),
+            Number(subject, HELD, characters / s.counted(texts), "characters per token"),
         ]
     return numbers

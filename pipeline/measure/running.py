@@ -32,11 +32,13 @@ def run(threads: int) -> list[Run]:
     """Both experiments, each with its machine, versions, settings and day. Raises `Usage` and `Invalid`."""
     torch, tokenizers = library("torch"), library("tokenizers")
     torch.set_num_threads(threads)
-    text = vocabularies.corpus()
-    first = f"{threads} threads, {machine.load()}, {machine.system()}; {depth.SETTINGS}"
+    text, before = vocabularies.corpus(), machine.load()
+    shapes = depth.measured(torch)
+    load = f"load average {before} before and {machine.load()} after"
+    first = f"threads: {threads}, {load}, {machine.system()}; {depth.SETTINGS}"
     second = f"{machine.system()}; byte-level, merges that occur at least {vocabularies.FREQUENCY} times; {text.says}"
     return [
-        _run(depth.EXPERIMENT, "torch", torch, first, depth.measured(torch)),
+        _run(depth.EXPERIMENT, "torch", torch, first, shapes),
         _run(
             vocabularies.EXPERIMENT,
             "tokenizers",
@@ -69,7 +71,7 @@ def lines(runs: Sequence[Run]) -> Iterator[Line]:
         yield title(r.experiment, f"{r.measured_on}, {r.engine} {r.engine_version}")
         yield from wrapped(f"{r.hardware}; {r.conditions}", 2, DIM)
         for n in r.numbers:
-            yield [(f"  {n.subject:<16}", DIM), (f"{n.quantity:<30}", ""), (f"{said(n.value):>12}", STRONG),
+            yield [(f"  {n.subject}: ", DIM), (f"{n.quantity} ", ""), (said(n.value), STRONG),
                    (f" {n.unit}{_between(n)}", DIM)]  # fmt: skip
         yield []
 

@@ -42,15 +42,17 @@ def read(e: Entry) -> Bench:
     names = {n.quantity for n in numbers}
     return Bench(
         tool=TOOL, model=e.text("model_id"), hardware=None, engine=backend if backend in _OTHERS else "vllm",
-        version=e.maybe("version"), measured_on=_day(e), conditions=_conditions(e, backend, completed), numbers=numbers,
+        version=e.maybe("version"), measured_on=_time(e).date(), conditions=_conditions(e, backend, completed),
+        numbers=numbers,
         steps=STEP if STEP in names else None, prompts=FIRST if FIRST in names else None,
         tokens_before=taken // completed, prompt=taken // completed, tp=_tp(e), without=_without(e),
     )  # fmt: skip
 
 
 def _numbers(e: Entry) -> list[Number]:
+    """Rates and latencies; the tool writes a mean of 0 where there was nothing to take one of, as of single tokens."""
     found = [Number("", words, e.number(key), unit) for key, (words, unit) in _RATES.items() if key in e.raw]
-    named = [m for m in map(_STATISTIC.fullmatch, e.raw) if m is not None]
+    named = [m for m in map(_STATISTIC.fullmatch, e.raw) if m is not None and e.raw.get(f"mean_{m[2]}_ms") != 0]
     return found + [Number("", f"{m[1]} {_WORDS[m[2]]}", e.number(m[0]), "ms") for m in named]
 
 
@@ -60,7 +62,8 @@ def _conditions(e: Entry, backend: str, completed: int) -> str:
     tokens = f"{e.whole('total_input_tokens'):,} tokens in, {e.whole('total_output_tokens'):,} out"
     failed = f", {n:,} failed" if (n := e.whole("failed", default=0)) else ""
     tp = f", TP {n}" if (n := _tp(e)) > 1 else ""
-    return f"backend {backend}, {completed:,} requests{failed}, {tokens}, {rate}, concurrency {at_once}{tp}"
+    said = f"backend {backend}, {completed:,} requests{failed}, {tokens}, {rate}, concurrency {at_once}{tp}"
+    return f"{said}, written at {_time(e):%H:%M:%S} local time"
 
 
 def _tp(e: Entry) -> int:
@@ -75,9 +78,9 @@ def _without(e: Entry) -> str | None:
     return None
 
 
-def _day(e: Entry) -> dt.date:
+def _time(e: Entry) -> dt.datetime:
     stated = e.text("date")
     try:
-        return dt.datetime.strptime(stated, "%Y%m%d-%H%M%S").date()  # noqa: DTZ007 - the tool writes local time, no zone
+        return dt.datetime.strptime(stated, "%Y%m%d-%H%M%S")  # noqa: DTZ007 - the tool writes local time, no zone
     except ValueError as error:
         raise e.wrong(f"date is '{stated}', not of the form 20251130-174500") from error

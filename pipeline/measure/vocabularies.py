@@ -18,6 +18,8 @@ EXPERIMENT = "vocabularies"
 SIZES = (8_192, 16_384, 32_768, 65_536)
 FREQUENCY = 2
 HELD_OUT = 10
+ASKED, REACHED = "vocabulary asked for", "vocabulary"
+TRAINED, HELD = "text per token, trained on", "text per token, held out"
 _LEFT_OUT = {"site-packages", "dist-packages", "test", "tests", "idle_test", "__pycache__"}
 
 
@@ -73,16 +75,16 @@ def trained(tokenizers: Any, texts: tuple[str, ...], size: int) -> Any:
 def measured(tokenizers: Any, text: Corpus, sizes: tuple[int, ...] = SIZES) -> list[Number]:
     """For each size: tokens asked for and reached, characters per token on both parts of the text."""
     found = [
-        Number("text", "trained on", _characters(text.train), "characters"),
-        Number("text", "held out", _characters(text.held), "characters"),
+        Number("text", "size, trained on", _characters(text.train), "characters"),
+        Number("text", "size, held out", _characters(text.held), "characters"),
     ]
     for size in sizes:
         made, subject = trained(tokenizers, text.train, size), f"BPE of {size:,}"
         found += [
-            Number(subject, "asked", size, "tokens"),
-            Number(subject, "reached", made.get_vocab_size(), "tokens"),
-            Number(subject, "trained on", _per_token(made, text.train), "characters per token"),
-            Number(subject, "held out", _per_token(made, text.held), "characters per token"),
+            Number(subject, ASKED, size, "tokens"),
+            Number(subject, REACHED, made.get_vocab_size(), "tokens"),
+            Number(subject, TRAINED, _per_token(made, text.train), "characters per token"),
+            Number(subject, HELD, _per_token(made, text.held), "characters per token"),
         ]
     return found
 

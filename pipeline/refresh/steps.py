@@ -306,8 +306,11 @@ def reported(home: Path | None = None) -> Extra:
         "reported": facts,
         **held,
         "measurements": [
-            *peers.measurements(), *news.measurements(), *changed.measurements(), *measured.rows(home),
-        ],  # fmt: skip
+            *peers.measurements(),
+            *news.measurements(),
+            *changed.measurements(),
+            *measured.rows(home),
+        ],
     }
 
 

@@ -16,7 +16,8 @@ from pipeline.sources import measured
 
 LLAMA, QWEN = "meta-llama/Llama-3.1-8B", "Qwen/Qwen2.5-7B-Instruct"
 
-# The two tests of the tool's own documentation (tools/llama-bench/README.md), all keys.
+# The two tests of the tool's own documentation (tools/llama-bench/README.md), with the keys that its source writes
+# (ggml-org/llama.cpp 0104b151c56d54143e2e3554aabe9e2b2b8dbdba, tools/llama-bench/llama-bench.cpp, `get_fields`).
 _COMMON = {
     "build_commit": "8cf427ff", "build_number": 5163, "cpu_info": "AMD Ryzen 7 7800X3D 8-Core Processor",
     "gpu_info": "NVIDIA GeForce RTX 4080", "backends": "CUDA",
@@ -24,8 +25,8 @@ _COMMON = {
     "model_size": 4_677_120_000, "model_n_params": 7_615_616_512, "n_batch": 2048, "n_ubatch": 512, "n_threads": 8,
     "cpu_mask": "0x0", "cpu_strict": False, "poll": 50, "type_k": "f16", "type_v": "f16", "n_gpu_layers": -1,
     "n_cpu_moe": 0, "split_mode": "layer", "main_gpu": 0, "no_kv_offload": False, "flash_attn": -1, "devices": "auto",
-    "tensor_split": "0.00", "tensor_buft_overrides": "none", "use_mmap": True, "use_direct_io": False,
-    "embeddings": False, "no_op_offload": 0, "no_host": False, "repack": True, "fit_target": 0, "fit_min_ctx": 0,
+    "tensor_split": "0.00", "tensor_buft_overrides": "none", "load_mode": "mmap",
+    "embeddings": False, "no_op_offload": 0, "no_host": False, "fit_target": 0, "fit_min_ctx": 0,
 }  # fmt: skip
 PP: dict[str, Any] = _COMMON | {
     "n_prompt": 512, "n_gen": 0, "n_depth": 0, "test_time": "2025-04-24T11:58:50Z", "avg_ns": 72_135_640,
@@ -40,7 +41,8 @@ TG: dict[str, Any] = _COMMON | {
     "samples_ts": [119.03, 120.178, 119.43, 118.307, 117.464],
 }  # fmt: skip
 
-# The keys that `vllm bench serve --save-result` writes without --save-detailed; the figures are made up and agree.
+# The keys that `vllm bench serve --save-result` writes without --save-detailed (vllm-project/vllm
+# 009e6d4a1cd6ba3fb2a9fc00f4ec06f5297232a1, vllm/benchmarks/serve.py); the figures are made up and agree.
 VLLM: dict[str, Any] = {
     "date": "20260412-093015", "endpoint_type": "openai", "backend": "openai", "label": None, "model_id": LLAMA,
     "tokenizer_id": LLAMA, "num_prompts": 100, "request_rate": "inf", "burstiness": 1.0, "max_concurrency": 8,
@@ -124,7 +126,7 @@ def test_lines_and_metadata(tmp_path: Path) -> None:
 
 
 def test_rows_are_kept_once_and_found_by_the_next_refresh(tmp_path: Path) -> None:
-    """The same file twice is one file and the same rows; a row has hardware, engine, version and day, a bound its own."""
+    """The same file twice is one file and the same rows; each has hardware, engine, version; a bound has its own."""
     path = written(tmp_path, VLLM)
     for _ in range(2):
         imported(path, Asked(gpu="h100", version="0.11.0", home=tmp_path))
@@ -137,6 +139,50 @@ def test_rows_are_kept_once_and_found_by_the_next_refresh(tmp_path: Path) -> Non
     assert len({r["experiment"] for r in measured.rows(tmp_path)}) > 1
 
 
+def test_repeated_runs_and_varied_settings_keep_rows_of_their_own(tmp_path: Path) -> None:
+    """The same test with and without flash attention, and the same load twice on a day: two rows, not one."""
+    tests = [TG, TG | {"flash_attn": 1}, TG | {"test_time": "2025-04-24T12:58:51Z"}]
+    imported(written(tmp_path, tests), Asked(model=QWEN, home=tmp_path))
+    runs = [VLLM, VLLM | {"date": "20260412-103015"}]
+    imported(written(tmp_path, "\n".join(map(json.dumps, runs))), Asked(gpu="h100", version="1", home=tmp_path))
+    rows = measured.rows(tmp_path)
+    assert sum(r["quantity"] == "tg128" for r in rows) == 3
+    assert sum(r["quantity"] == "output throughput" for r in rows) == 2
+
+
+def test_under_another_name_it_says_what_was_served(tmp_path: Path) -> None:
+    """--model names the structure; the name that the server knew stays in the conditions."""
+    raw = VLLM | {"model_id": "/models/mine"}
+    (found,) = imported(written(tmp_path, raw), Asked(model=LLAMA, gpu="h100", version="1", home=tmp_path))
+    assert {n.subject for n in found.run.numbers} == {LLAMA}
+    assert ", served as /models/mine; " in found.run.conditions
+
+
+def test_requests_of_one_token_have_no_time_per_token(tmp_path: Path) -> None:
+    """The tool's mean over no samples is 0 ms: no measurement, and nothing to hold a bound against."""
+    one = {f"{s}_{k}_ms": 0.0 for s in ("mean", "median", "std", "p99") for k in ("tpot", "itl")}
+    raw = VLLM | one | {"total_output_tokens": 100, "output_throughput": 5.0, "total_token_throughput": 5125.0}
+    (found,) = imported(written(tmp_path, raw), Asked(gpu="h100", version="1", home=tmp_path))
+    assert set(found.bounds) == {"mean time to first token"}
+    assert all(n.value > 0 for n in found.run.numbers)
+
+
+def test_better_than_its_bound_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A prompt of 1,024 tokens takes 7.36 ms at least; in 2 ms it was not processed, and the reader is told."""
+    path = str(written(tmp_path, VLLM | {"mean_ttft_ms": 2.0}))
+    assert main(["measure", "--import", path, "--gpu", "h100", "--engine-version", "1", "--home", str(tmp_path)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "at least 7.362, 368% reached" in out
+    assert "better than its bound" in out
+
+
+def test_an_encoder_of_prompts_has_no_bound_of_a_decoder(tmp_path: Path) -> None:
+    """Whisper reads what it is given with other matrices than it decodes with: the step has a bound, the prompt none."""
+    asked = Asked(model="openai/whisper-large-v3-turbo", gpu="h100", version="1", home=tmp_path)
+    (found,) = imported(written(tmp_path, VLLM), asked)
+    assert set(found.bounds) == {"mean time per output token"}
+
+
 def test_what_the_file_does_not_say_is_asked_for(tmp_path: Path) -> None:
     """Neither hardware nor version stand in a vLLM file; each is an error that names the option."""
     path = written(tmp_path, VLLM)
@@ -147,7 +193,7 @@ def test_what_the_file_does_not_say_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_without_a_bound_the_reason_is_said(tmp_path: Path) -> None:
-    """No model, no memory's speed, drafts whose steps make several tokens, matrices split over cards: each has words."""
+    """No model, no memory's speed, drafts with several tokens a step, matrices split over cards: each has words."""
     said = [
         (VLLM | {"model_id": "/models/mine"}, Asked(gpu="h100", version="1"), "add --model"),
         (VLLM, Asked(hardware="a card", version="1"), "add --gpu, or --bandwidth"),
@@ -162,7 +208,8 @@ def test_without_a_bound_the_reason_is_said(tmp_path: Path) -> None:
 
 HALF = json.dumps([PP, TG])[:-40]
 WRONG = [
-    ("", "no JSON, or cut short"),
+    ("", "holds no results"),
+    (" \n", "holds no results"),
     (HALF, "no JSON, or cut short"),
     ('{"mean_ttft_ms": NaN}', "no JSON, or cut short"),
     ("[]", "holds no results"),

@@ -117,9 +117,9 @@ def test_a_vocabulary_stops_where_no_pair_occurs_twice(tokenizers: Any) -> None:
     """256 bytes and the merges of 'abab': asked for 8,192, far fewer are reached, and the text is one token a word."""
     text = vocabularies.Corpus(("abab " * 10,), ("abab",), "")
     found = {n.quantity: n.value for n in vocabularies.measured(tokenizers, text, (8_192,)) if "BPE" in n.subject}
-    assert found["asked"] == 8_192
-    assert found["reached"] < 300
-    assert found["held out"] == 4.0
+    assert found[vocabularies.ASKED] == 8_192
+    assert found[vocabularies.REACHED] < 300
+    assert found[vocabularies.HELD] == 4.0
 
 
 def test_shipped_tokenizers_are_measured_where_installed() -> None:

@@ -16,7 +16,7 @@ def test_the_shapes_are_the_published_ones() -> None:
 
 
 def test_weights_by_hand() -> None:
-    """8,192 x 768 + 6 x (2 x 768^2 x 3/2 + 3 x 768 x 2,048) = 45,219,840; the others are published as 46.2, 44.1, 45.3M."""
+    """8,192 x 768 + 6 x (2 x 768^2 x 3/2 + 3 x 768 x 2,048) = 45,219,840; the others: 46.2, 44.1, 45.3M."""
     first, *others = (s.matrices for s in shapes())
     assert first == 8_192 * 768 + 6 * (2 * 768**2 * 3 // 2 + 3 * 768 * 2_048) == 45_219_840
     assert [round(n / 1e6, 1) for n in others] == [46.2, 44.1, 45.3]
