@@ -177,7 +177,7 @@ def test_better_than_its_bound_is_said(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_an_encoder_of_prompts_has_no_bound_of_a_decoder(tmp_path: Path) -> None:
-    """Whisper reads what it is given with other matrices than it decodes with: the step has a bound, the prompt none."""
+    """Whisper reads its input with other matrices than it decodes with: the step has a bound, the prompt none."""
     asked = Asked(model="openai/whisper-large-v3-turbo", gpu="h100", version="1", home=tmp_path)
     (found,) = imported(written(tmp_path, VLLM), asked)
     assert set(found.bounds) == {"mean time per output token"}
