@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from places import FIXTURES
 
 from pipeline.cli import main
 from pipeline.errors import AtlasError, NotFound, Usage
@@ -16,30 +17,11 @@ from pipeline.sources import measured
 
 LLAMA, QWEN = "meta-llama/Llama-3.1-8B", "Qwen/Qwen2.5-7B-Instruct"
 
-# The two tests of the tool's own documentation (tools/llama-bench/README.md), with the keys that its source writes
-# (ggml-org/llama.cpp 0104b151c56d54143e2e3554aabe9e2b2b8dbdba, tools/llama-bench/llama-bench.cpp, `get_fields`).
-_COMMON = {
-    "build_commit": "8cf427ff", "build_number": 5163, "cpu_info": "AMD Ryzen 7 7800X3D 8-Core Processor",
-    "gpu_info": "NVIDIA GeForce RTX 4080", "backends": "CUDA",
-    "model_filename": "models/Qwen2.5-7B-Instruct-Q4_K_M.gguf", "model_type": "qwen2 7B Q4_K - Medium",
-    "model_size": 4_677_120_000, "model_n_params": 7_615_616_512, "n_batch": 2048, "n_ubatch": 512, "n_threads": 8,
-    "cpu_mask": "0x0", "cpu_strict": False, "poll": 50, "type_k": "f16", "type_v": "f16", "n_gpu_layers": -1,
-    "n_cpu_moe": 0, "split_mode": "layer", "main_gpu": 0, "no_kv_offload": False, "flash_attn": -1, "devices": "auto",
-    "tensor_split": "0.00", "tensor_buft_overrides": "none", "load_mode": "mmap",
-    "embeddings": False, "no_op_offload": 0, "no_host": False, "fit_target": 0, "fit_min_ctx": 0,
-}  # fmt: skip
-PP: dict[str, Any] = _COMMON | {
-    "n_prompt": 512, "n_gen": 0, "n_depth": 0, "test_time": "2025-04-24T11:58:50Z", "avg_ns": 72_135_640,
-    "stddev_ns": 1_453_752, "avg_ts": 7100.002165, "stddev_ts": 140.34152,
-    "samples_ns": [74_601_900, 71_632_900, 71_745_200, 71_952_700, 70_745_500],
-    "samples_ts": [6863.1, 7147.55, 7136.37, 7115.79, 7237.21],
-}  # fmt: skip
-TG: dict[str, Any] = _COMMON | {
-    "n_prompt": 0, "n_gen": 128, "n_depth": 0, "test_time": "2025-04-24T11:58:51Z", "avg_ns": 1_076_767_880,
-    "stddev_ns": 9_449_585, "avg_ts": 118.881588, "stddev_ts": 1.041811,
-    "samples_ns": [1_075_361_300, 1_065_089_400, 1_071_761_200, 1_081_934_900, 1_089_692_600],
-    "samples_ts": [119.03, 120.178, 119.43, 118.307, 117.464],
-}  # fmt: skip
+PP: dict[str, Any]
+TG: dict[str, Any]
+PP, TG = json.loads((FIXTURES / "llama-bench.json").read_text("utf-8"))
+"""The two tests of the tool's own documentation (tools/llama-bench/README.md), with the keys that its source writes
+(ggml-org/llama.cpp 0104b151c56d54143e2e3554aabe9e2b2b8dbdba, tools/llama-bench/llama-bench.cpp, `get_fields`)."""
 
 # The keys that `vllm bench serve --save-result` writes without --save-detailed (vllm-project/vllm
 # 009e6d4a1cd6ba3fb2a9fc00f4ec06f5297232a1, vllm/benchmarks/serve.py); the figures are made up and agree.
