@@ -92,6 +92,14 @@ def test_a_sum_over_a_prompt_beyond_what_is_stored_is_refused() -> None:
     assert (found.verdict, found.refusal_kind) == ("refused", "bad_value")
 
 
+def test_a_tower_beyond_what_is_stored_is_refused() -> None:
+    """Patches of 2^31 x 2^31 pixels of 3 colours in 64 numbers: 3 x 2^68 weights beside a text model that is sound."""
+    wrapper = next(json.loads(e.raw) for e in catalogue.load() if e.repo == "google/gemma-3-4b-it")
+    assert derive(wrapper).fingerprint.params_towers is not None
+    found = derive(wrapper | {"vision_config": wrapper["vision_config"] | {"patch_size": 2**31}}).fingerprint
+    assert (found.verdict, found.refusal_kind) == ("refused", "bad_value")
+
+
 def test_entries_of_every_family_say_their_keys() -> None:
     """In the class default of every row, what a cache keeps a token is keys and, perhaps, values: a table's rule."""
     found = {t: derive({"model_type": t}).model for t in available() if not t.startswith("_")}
