@@ -33,7 +33,7 @@ def test_only_the_language_model_says_whether_it_is_tied(wrapper: str) -> None:
 
 @pytest.mark.parametrize("wrapper", ["qwen2_5_omni", "qwen3_omni_moe"])
 def test_the_level_that_holds_the_head_says_whether_it_is_tied(wrapper: str) -> None:
-    """transformers 5.24, built on the meta device: the thinker's key ties, the file's outermost one says nothing."""
+    """With transformers 5.24 on the meta device: the thinker's key ties, the file's outermost one says nothing."""
     for outermost in ({}, {"tie_word_embeddings": True}, {"tie_word_embeddings": False}):
         for thinker, tied in (
             ({}, False),
@@ -45,7 +45,7 @@ def test_the_level_that_holds_the_head_says_whether_it_is_tied(wrapper: str) -> 
 
 
 def test_a_guard_over_gemma_reads_the_language_model_s_word() -> None:
-    """transformers 5.24, built on the meta device: ShieldGemma 2 is tied by its text_config, untied where that says so."""
+    """With transformers 5.24 on the meta device: ShieldGemma 2 is tied by its text_config, untied where that says so."""
     text = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
     for inner, tied in (({}, True), ({"tie_word_embeddings": True}, True), ({"tie_word_embeddings": False}, False)):
         config = {"model_type": "shieldgemma2", "tie_word_embeddings": False, "text_config": text | inner}
