@@ -45,7 +45,7 @@ def test_the_level_that_holds_the_head_says_whether_it_is_tied(wrapper: str) -> 
 
 
 def test_a_guard_over_gemma_reads_the_language_model_s_word() -> None:
-    """With transformers 5.24 on the meta device: ShieldGemma 2 is tied by its text_config, untied where that says so."""
+    """Transformers 5.24 on the meta device: ShieldGemma 2 is tied by its text_config, untied where that says so."""
     text = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
     for inner, tied in (({}, True), ({"tie_word_embeddings": True}, True), ({"tie_word_embeddings": False}, False)):
         config = {"model_type": "shieldgemma2", "tie_word_embeddings": False, "text_config": text | inner}

@@ -52,7 +52,7 @@ def test_a_total_chooses_between_two_levels(tie: dict[str, bool], ours: int, oth
 
 
 def test_a_language_model_that_contradicts_its_wrapper_s_class_is_assumed() -> None:
-    """The library, transformers 5.24, builds Mistral3 tied and Qwen3-VL untied here; files of 4.x store what the inner key says."""
+    """Transformers 5.24 builds Mistral3 tied and Qwen3-VL untied here; files of 4.x store what the inner key says."""
     untied = derive(mistral3(tie_word_embeddings=False))
     assert untied.fingerprint.verdict == "assumed"
     assert "takes true and its language model says false" in str(untied.fingerprint.doubt)
