@@ -76,7 +76,8 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
     keys = doubts(c, unread)
     if keys:
         return doubted(found, sentence(c.rules.model_type, keys), by_total=of_weights_alone(c, keys))
-    return doubted(found, twofold.DRAFT, by_total=True) if twofold.may_be_draft(c) else found
+    twice = twofold.doubt(c)
+    return found if twice is None else doubted(found, twice, by_total=True)
 
 
 def _states_towers(data: Raw) -> bool:
