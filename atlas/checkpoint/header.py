@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from atlas.checkpoint.expected import Group, agrees, expected, laid_together
+from atlas.checkpoint.idle import is_idle, readers
 from atlas.checkpoint.naming import Namer, namer, pattern
 from atlas.checkpoint.packing import Listing, Shape, Stored, Unpacked, unpack
 from atlas.checkpoint.towers import expected as tower_groups
@@ -97,7 +98,7 @@ def compare(
     plain = unpack(listing, quantization)
     names = namer(family, model, plain.listing)
     wanted, tied = expected(model, names, plain.listing)
-    held = _Held(model, plain, names, n_mtp or 0)
+    held = _Held(model, plain, names, 0 if n_mtp is None else n_mtp)
     for group in wanted:
         held.hold(group)
     held.hold_towers(tower_groups(towers, plain.listing))
@@ -129,6 +130,7 @@ class _Held:
         self.knows_towers = False
         first = model.n_layers
         self.drafts = frozenset(range(first, first + n_mtp))
+        self.borrowing = readers(model)
         for entry in plain.scales.values():
             self._set_apart("scales", entry)
 
@@ -153,7 +155,7 @@ class _Held:
             tally.tensors += len(here)
             self._found(group)
         else:
-            tally.found += sum(f.elements or 0 for f in here)
+            tally.found += sum(f.elements for f in here if f.elements is not None)
             self.differences.append(
                 Difference(
                     "misshaped", " + ".join(group.names), group.component.value, group.wanted, laid_together(here)
@@ -195,20 +197,23 @@ class _Held:
             self.differences.append(
                 Difference("extra", name, component.value if component else "unassigned", None, entry.shape)
             )
-            if component:
-                self._tally(component).found += entry.elements or 0
+            if component and entry.elements is not None:
+                self._tally(component).found += entry.elements
 
     def _kind(self, name: str, entry: Stored, tied: Mapping[str, Tensor]) -> str | None:
         again = tied.get(name)
         if again is not None and (entry.shape is None or entry.shape == again.shape):
             return "tied_again"
-        kind = Component.MTP.value if self._is_draft(name) else apart_of(name, entry)
+        layer = self._layer(name)
+        if layer in self.borrowing and is_idle(name):
+            return "unused"
+        kind = Component.MTP.value if layer in self.drafts else apart_of(name, entry)
         return None if kind == Component.TOWERS.value and self.knows_towers else kind
 
-    def _is_draft(self, name: str) -> bool:
+    def _layer(self, name: str) -> int | None:
         before, _, after = self.names.place.layer("decoder").partition("{i}")
         index = name[len(before) :].partition(after)[0] if name.startswith(before) else ""
-        return index.isdecimal() and int(index) in self.drafts
+        return int(index) if index.isdecimal() else None
 
     def _set_apart(self, kind: str, entry: Stored) -> None:
         known, n = self.apart.get(kind, 0), entry.elements
@@ -228,9 +233,10 @@ class _Held:
 
         Then the row does not say what this checkpoint calls them, and nothing speaks against the derivation.
         """
-        wanted, found = self.missing, [self.left[d.name].elements for d in self.differences if d.kind == "extra"]
+        found = [self.left[d.name].elements for d in self.differences if d.kind == "extra"]
+        known = [n for n in found if n is not None]
         misshaped = any(d.kind == "misshaped" for d in self.differences)
-        return not misshaped and None not in found and wanted > 0 and wanted == sum(n or 0 for n in found)
+        return not misshaped and len(known) == len(found) and self.missing > 0 and self.missing == sum(known)
 
     def outcome(self) -> Comparison:
         """The finished comparison.

@@ -38,8 +38,8 @@ def run(
     """Ask a snapshot one question in SQL, read-only.
 
     Tables: models, configs, designs, layers, parameters, states, stored, constants, refusals, features, reported,
-    checks, disagreements, measurements, runs, snapshot. Views: fingerprints, evidence, layers_expanded, unread_keys,
-    lineage, kept; with --all also history. Macro: kv_bytes(model, context, bytes_per_element).
+    checks, disagreements, measurements, runs, sightings, snapshot. Views: fingerprints, evidence, layers_expanded,
+    unread_keys, lineage, kept; with --all also history. Macro: kv_bytes(model, context, bytes_per_element).
 
     A file of yours joins them with --with; DuckDB itself opens a snapshot's file too.
     """
@@ -54,12 +54,12 @@ def run(
         )
     from pipeline.ask import handed
     from pipeline.ask import query as engine
-    from pipeline.store import shelf
+    from pipeline.store import shelf, trusted
 
     given = engine.Given(handed.parameters(values), handed.named(tables))
     _, path = shelf.locate(home, snapshot, of_any_major=True)
     text = _text(query, file)
-    history = [(entry.id, found) for entry, found in shelf.all_of(home, last=snapshot)] if every else []
+    history = [(entry.id, found) for entry, found in trusted.all_of(home, last=snapshot)] if every else []
     form = "json" if json else form
     note = "0 rows"
     try:

@@ -7,9 +7,7 @@ stays as it was read, and the checks say which totals are off.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
-import msgspec
 import polars as pl
 
 from atlas import proof
@@ -19,34 +17,21 @@ from atlas.interpret import derive
 Tables = dict[str, pl.DataFrame]
 
 
-class Again(msgspec.Struct, frozen=True):
-    """A text to be tabulated once more."""
-
-    repo_id: str
-    raw: bytes
-    outcome: str = "ok"
-    revision: str | None = None
-    listing: Mapping[str, Any] = {}
-    as_of: Any = None
-    source: str = ""
-    detail: str | None = None
-
-
-def decided(made: Tables, tabulate: Callable[..., Tables]) -> Tables:
+def decided(made: Tables, again: Callable[[Mapping[bytes, Derived]], Tables]) -> Tables:
     """The tables, with the rows of such configs by the reading that a total proves; unchanged where there are none.
 
-    `tabulate` makes tables of texts and of what was derived of them.
+    `again` makes tables of texts and of what was derived of them.
     """
     chosen = dict(_chosen(made))
     if not chosen:
         return made
-    again = tabulate([Again(str(i), raw) for i, raw in enumerate(chosen)], known=chosen)
-    ids = again["configs"]["config_id"].to_list()
+    new = again(chosen)
+    ids = new["configs"]["config_id"].to_list()
     keys = {"configs": "config_id", "constants": "config_id", "features": "config_id", "stored": "subject"}
-    fresh = {t: pl.concat([made[t].filter(~pl.col(key).is_in(ids)), again[t]]) for t, key in keys.items()}
+    fresh = {t: pl.concat([made[t].filter(~pl.col(key).is_in(ids)), new[t]]) for t, key in keys.items()}
     have = made["designs"]["design_id"].to_list()
-    new = ("designs", "layers", "parameters", "states")
-    fresh |= {t: pl.concat([made[t], again[t].filter(~pl.col("design_id").is_in(have))]) for t in new}
+    of_designs = ("designs", "layers", "parameters", "states")
+    fresh |= {t: pl.concat([made[t], new[t].filter(~pl.col("design_id").is_in(have))]) for t in of_designs}
     return made | fresh
 
 

@@ -22,10 +22,11 @@ from pipeline.errors import AtlasError, Invalid, NotFound, Upstream
 from pipeline.hub.crawl import CrawlResult, Progress, Staged
 from pipeline.hub.listing import Selection
 from pipeline.refresh import holding, repositories, tables, unchanged
-from pipeline.sources import catalogue, disk, news, peers
+from pipeline.sources import catalogue, changed, disk, news, peers
 from pipeline.sources.beside import LACKING
-from pipeline.store import snapshot
+from pipeline.store import shelf, sightings, snapshot
 from pipeline.store.columns import Columns
+from pipeline.store.sightings import News
 from pipeline.store.snapshot import Prepared, Published
 from schemas.registry import CHECKS
 from schemas.vocabulary import Check, Outcome, Verdict
@@ -66,6 +67,8 @@ class Report(msgspec.Struct, frozen=True):
     pages: list[str]
     failed_pages: dict[str, str]
     crawl: dict[str, Any] | None = None
+    news: list[News] = []
+    """What no earlier snapshot had, the most downloaded first; none where this is the first."""
 
 
 class Gathered(msgspec.Struct):
@@ -200,14 +203,16 @@ def staged(options: Options, day: dt.date, watch: Callable[[Progress], None] | N
     from pipeline.hub import crawl as crawler
 
     return crawler.staged(
-        options.home,
-        options.endpoint or "https://huggingface.co",
-        options.selection,
-        options.budget,
-        token=options.token,
-        allow_shrink=options.allow_shrink,
-        today=day,
-        progress=watch,
+        crawler.Wanted(
+            options.home,
+            options.endpoint or "https://huggingface.co",
+            options.selection,
+            options.budget,
+            token=options.token,
+            allow_shrink=options.allow_shrink,
+            today=day,
+            progress=watch,
+        )
     )
 
 
@@ -289,7 +294,11 @@ def reported() -> Extra:
     facts += [_twin(e.repo, t) for e in entries for t in e.twins]
     held = holding.rows(entries)
     held["disagreements"] += peers.disagreements({e.repo for e in entries})
-    return {"reported": facts, **held, "measurements": peers.measurements() + news.measurements()}
+    return {
+        "reported": facts,
+        **held,
+        "measurements": [*peers.measurements(), *news.measurements(), *changed.measurements()],
+    }
 
 
 def _twin(repo: str, twin: catalogue.Twin) -> dict[str, str]:
@@ -311,9 +320,7 @@ def prepared(
 ) -> AbstractContextManager[Prepared]:
     """Write and validate the snapshot on entering, publish it on leaving."""
     source = options.source if options.source in (CATALOGUE, HUB) else Path(options.source).name
-    return snapshot.prepared(
-        options.home,
-        content,
+    about = snapshot.Publication(
         day=gathered.day,
         source=source,
         listed=gathered.listed,
@@ -321,6 +328,7 @@ def prepared(
         day_was_asked_for=options.day is not None,
         allow_shrink=options.allow_shrink,
     )
+    return snapshot.prepared(options.home, content, about)
 
 
 def report(
@@ -343,7 +351,19 @@ def report(
         pages,
         failed,
         None if gathered.crawl is None else msgspec.to_builtins(gathered.crawl.summary),
+        unseen(options.home, published),
     )
+
+
+def unseen(home: Path, published: Published) -> list[News]:
+    """The model_types, classes and unread keys that the snapshot before a new one never had."""
+    if not published.is_new or published.entry.previous is None:
+        return []
+    try:
+        _, before = shelf.locate(home, published.entry.previous, of_any_major=True)
+    except AtlasError:  # pruned, retracted or damaged meanwhile: nothing can be said
+        return []
+    return sightings.news(published.path, before)
 
 
 def build_guide(home: Path, path: Path) -> tuple[list[str], dict[str, str]]:

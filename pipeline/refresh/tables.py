@@ -306,7 +306,10 @@ def _decided(made: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         return made
     from pipeline.refresh import deciding
 
-    return deciding.decided(made, tables)
+    def again(known: Mapping[bytes, Derived]) -> dict[str, pl.DataFrame]:
+        return tables([Input(str(n), raw, "", None) for n, raw in enumerate(known)], known=known)
+
+    return deciding.decided(made, again)
 
 
 def _proved(made: Mapping[str, pl.DataFrame]) -> pl.DataFrame:

@@ -15,7 +15,7 @@ from pipeline import durable
 from pipeline.errors import Invalid
 from pipeline.guide import render
 from pipeline.guide.render import Report
-from pipeline.site import book, changed, designs, listing, pages, programs, search, sheet, words
+from pipeline.site import book, changed, designs, listing, newsroom, pages, programs, search, sheet, trends, words
 from pipeline.site.designs import Wanted
 from pipeline.site.gather import Gathered, gather
 from pipeline.site.shell import framed
@@ -150,6 +150,7 @@ def _shared(home: Path, g: Gathered, report: Report, drawn: Collection[str]) -> 
     guide = book.pages({p: t for p, t in report.files.items() if p.endswith(".md")}, sheets)
     own = [pages.home(g, drawn), listing.page(g), pages.signs(), pages.compare(), pages.search()]
     own += [*pages.gallery(g, drawn), changed.page(g, found, why)]
+    own += [trends.page(home, g.snapshot), newsroom.page(snapshot_path)]
     searched = [(p.path, p.title, p.body) for p in (*guide, *own) if "/models/" not in p.path]
     made |= {
         "data/table.js": listing.data(g), "data/models.json": programs.index(g), "schema.json": programs.schema(),

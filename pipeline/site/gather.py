@@ -13,6 +13,7 @@ import msgspec
 from atlas.derived import Derived
 from atlas.interpret import derive
 from pipeline.errors import Corrupt
+from pipeline.store import cite
 from pipeline.store.build import WHOLE
 from schemas.tables import quoted
 from schemas.vocabulary import Component
@@ -89,9 +90,12 @@ class About(msgspec.Struct, frozen=True):
     source: str
     code_version: str
     schema_version: str
+    cited: str
+    """The line to cite the snapshot by."""
 
     def __str__(self) -> str:
-        return f"Snapshot {self.snapshot} from {self.source}, schema {self.schema_version}, atlas {self.code_version}"
+        made = f"from {self.source}, schema {self.schema_version}, atlas {self.code_version}"
+        return f"Snapshot {self.snapshot} {made}. Cite as: {self.cited}"
 
 
 class Gathered(msgspec.Struct, frozen=True):
@@ -118,7 +122,7 @@ def gather(path: Path) -> Gathered:
             con, f"SELECT {named}, {_LISTING} FROM fingerprints f JOIN models m USING (repo_id) ORDER BY repo_id"
         )
         said = (str(whole[0][name]) for name in ("snapshot_id", "source", "code_version", "schema_version"))
-        return Gathered(About(*said), models, _designs(con, models))
+        return Gathered(About(*said, cite.line(cite.cited(path))), models, _designs(con, models))
 
 
 @contextmanager

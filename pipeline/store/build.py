@@ -16,9 +16,9 @@ import duckdb
 import polars as pl
 
 from pipeline.durable import failpoint
-from pipeline.store import digest
+from pipeline.store import digest, sightings
 from schemas import tables, views
-from schemas.registry import CONTENT, MODELS, RECORDS, RUNS, SNAPSHOT, Table
+from schemas.registry import CONTENT, MODELS, RECORDS, RUNS, SIGHTINGS, SNAPSHOT, Table
 from schemas.tables import MAPS, quoted
 from schemas.version import SCHEMA_VERSION
 from schemas.vocabulary import Outcome
@@ -62,17 +62,22 @@ def ordered(content: Tables) -> dict[str, pl.DataFrame]:
     return found if found[RUNS.name].height else recorded(found)
 
 
-def recorded(content: Mapping[str, pl.DataFrame], day: dt.date | None = None) -> dict[str, pl.DataFrame]:
+def recorded(
+    content: Mapping[str, pl.DataFrame], day: dt.date | None = None, before: pl.DataFrame | None = None
+) -> dict[str, pl.DataFrame]:
     """The content with `models` as it stands and `runs` as it happened on `day` (else the day of each config).
 
-    What is unchanged stands as ok: a day on which nothing changed has the digests of the day before.
+    What is unchanged stands as ok: a day on which nothing changed has the digests of the day before. `before` is the
+    table `sightings` of the snapshot before.
     """
     models = content[MODELS.name]
     outcome = pl.col("outcome").cast(pl.String)
     when = pl.lit(day, dtype=pl.Date) if day else pl.col("as_of").fill_null(pl.col("as_of").max()).fill_null(EPOCH)
     runs = models.select("repo_id", outcome, "detail", when.alias("day"))
     standing = models.with_columns(outcome.replace(Outcome.UNCHANGED.value, Outcome.OK.value))
-    return {**content, MODELS.name: standing, RUNS.name: runs}
+    newest = runs["day"].max()
+    seen = sightings.seen(content, day or (newest if isinstance(newest, dt.date) else EPOCH), before)
+    return {**content, MODELS.name: standing, RUNS.name: runs, SIGHTINGS.name: seen}
 
 
 def digests(content: Tables) -> dict[str, tuple[int, str]]:
@@ -127,6 +132,8 @@ def manifest_digest(origin: Origin, digests: Mapping[str, tuple[int, str]]) -> s
 
 
 def _insert(con: duckdb.DuckDBPyConnection, table: Table, rows: pl.DataFrame) -> None:
+    if rows.is_empty():
+        return
     con.register("incoming", Stream(rows))
     values = ", ".join(f'map_from_entries("{f.name}")' if f.kind in MAPS else f'"{f.name}"' for f in table.fields)
     con.execute(f"INSERT INTO {table.name} SELECT {values} FROM incoming")

@@ -16,10 +16,11 @@ from typing import NamedTuple
 
 import duckdb
 import msgspec
+import polars as pl
 
 from pipeline.durable import lock, replacing, sweep
 from pipeline.errors import AtlasError, Corrupt, Usage
-from pipeline.store import build, shelf, shrink, validate
+from pipeline.store import build, shelf, shrink, sightings, validate
 from pipeline.store.build import Origin, Tables
 from pipeline.store.shelf import Entry, Index
 
@@ -38,6 +39,22 @@ class Published(NamedTuple):
     path: Path
     is_new: bool
     digests: Digests
+
+
+class Publication(msgspec.Struct, frozen=True, kw_only=True):
+    """What a publication is told beside its tables.
+
+    `listed` is the number of repositories the refresh listed: every one must be a row of `models`. A day before the
+    latest snapshot's becomes that day (the clock may go back), or is an error where the user named it. Without
+    `allow_shrink` few of the repositories that the latest snapshot holds may be gone, whatever the source.
+    """
+
+    day: dt.date
+    source: str
+    listed: int
+    code_version: str
+    day_was_asked_for: bool = False
+    allow_shrink: bool = True
 
 
 class Prepared:
@@ -59,22 +76,8 @@ class Prepared:
         return self._published
 
 
-def publish(
-    home: Path,
-    content: Tables,
-    *,
-    day: dt.date,
-    source: str,
-    listed: int,
-    code_version: str,
-    day_was_asked_for: bool = False,
-    allow_shrink: bool = True,
-) -> Published:
-    """Publish these tables as the latest snapshot of `day`, unless the latest says exactly the same.
-
-    `listed` is the number of repositories the refresh listed: every one must be a row of `models`. A day before the
-    latest snapshot's becomes that day (the clock may go back), or is an error where the user named it. Without
-    `allow_shrink` few of the repositories that the latest snapshot holds may be gone, whatever the source.
+def publish(home: Path, content: Tables, about: Publication) -> Published:
+    """Publish these tables as the latest snapshot of its day, unless the latest says exactly the same.
 
     Raises:
         Usage: the day asked for is before the latest snapshot's, or years ahead of the clock.
@@ -82,42 +85,30 @@ def publish(
         Busy: another process publishes.
         AtlasError: the disk is full, failing or read-only; nothing was published.
     """
-    with prepared(
-        home, content, day=day, source=source, listed=listed, code_version=code_version,
-        day_was_asked_for=day_was_asked_for, allow_shrink=allow_shrink,
-    ) as ready:  # fmt: skip
+    with prepared(home, content, about) as ready:
         pass
     return ready.published
 
 
 @contextmanager
-def prepared(
-    home: Path,
-    content: Tables,
-    *,
-    day: dt.date,
-    source: str,
-    listed: int,
-    code_version: str,
-    day_was_asked_for: bool = False,
-    allow_shrink: bool = True,
-) -> Iterator[Prepared]:
+def prepared(home: Path, content: Tables, about: Publication) -> Iterator[Prepared]:
     """What `publish` does, in two: on entering the snapshot is written and judged, on leaving it is published."""
     place = shelf.folder(home)
     with lock(place):
         sweep(place)
         index = _adopt(place, shelf.read(place))
-        _refuse_the_past(index, day, asked_for=day_was_asked_for)
+        _refuse_the_past(index, about)
         latest = index.entry(None) if index.latest else None
-        ordered = build.ordered(build.recorded(content, day) if "runs" not in content else content)
+        seen = _seen(place, latest)
+        ordered = build.ordered(content if "runs" in content else build.recorded(content, about.day, seen))
         digests = build.digests(ordered)
         if latest and _says_the_same(place, latest, digests):
             yield Prepared(digests, Published(latest, place / latest.file, is_new=False, digests=digests))
             return
-        if latest and not allow_shrink:
+        if latest and not about.allow_shrink:
             shrink.guard(place, latest, ordered["models"]["repo_id"])
         origin = Origin(
-            shelf.next_id(place, index, day), source, listed, code_version,
+            shelf.next_id(place, index, about.day), about.source, about.listed, about.code_version,
             previous_id=latest.id if latest else None, previous_digest=latest.manifest if latest else None,
         )  # fmt: skip
         ready = Prepared(digests)
@@ -176,11 +167,21 @@ def _says_the_same(place: Path, latest: Entry, digests: Digests) -> bool:
         return False
 
 
-def _refuse_the_past(index: Index, day: dt.date, *, asked_for: bool) -> None:
-    if asked_for and day > dt.datetime.now(dt.UTC).date() + FARTHEST:
-        raise Usage(f"--date {day} is more than two years ahead: no later snapshot could be dated before it")
-    if asked_for and index.latest and day < shelf.order(index.latest)[0]:
-        raise Usage(f"--date {day} is before the latest snapshot, {index.latest}; snapshots only go forward")
+def _seen(place: Path, latest: Entry | None) -> pl.DataFrame | None:
+    """What the latest snapshot had seen; nothing where there is none, or where it is damaged and will be replaced."""
+    try:
+        return None if latest is None else sightings.of_snapshot(shelf.checked(place, latest))
+    except Corrupt:
+        return None
+
+
+def _refuse_the_past(index: Index, about: Publication) -> None:
+    if not about.day_was_asked_for:
+        return
+    if about.day > dt.datetime.now(dt.UTC).date() + FARTHEST:
+        raise Usage(f"--date {about.day} is more than two years ahead: no later snapshot could be dated before it")
+    if index.latest and about.day < shelf.order(index.latest)[0]:
+        raise Usage(f"--date {about.day} is before the latest snapshot, {index.latest}; snapshots only go forward")
 
 
 def _entry(path: Path, origin: Origin, manifest: str, digests: Digests) -> Entry:

@@ -81,6 +81,8 @@ EXPLICIT = {
     "a longer context never holds less": "UPDATE designs SET kv_bytes_32k = 1 WHERE design_id = 'aaaa'",
     "a state of a fixed size is constant, and only that": "UPDATE states SET kind = 'kv' WHERE stride = 0",
     "the layers of a design are numbered from 0 to n_layers - 1, none left out": "UPDATE layers SET first_index = 0",
+    "whatever a config of a repository has is counted, and nothing else": "UPDATE models SET downloads = 99",
+    "nothing was first seen after the snapshot's day": "UPDATE sightings SET first_seen = DATE '2026-11-30'",
     "every listed repository is a row of models": "UPDATE snapshot SET rows = rows + 1 WHERE name = 'snapshot'",
 }
 
@@ -90,7 +92,9 @@ def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyCon
     """The hand-made snapshot in memory, to be changed inside transactions."""
     home = tmp_path_factory.mktemp("home")
     made = snapshot.publish(
-        home, hand_made.content(), day=hand_made.DAY, source="hand", listed=hand_made.LISTED, code_version="0"
+        home,
+        hand_made.content(),
+        snapshot.Publication(day=hand_made.DAY, source="hand", listed=hand_made.LISTED, code_version="0"),
     )
     with duckdb.connect() as con:
         con.execute(f"ATTACH '{made.path}' AS made (READ_ONLY)")
@@ -201,5 +205,9 @@ def test_a_refused_snapshot_is_not_published(tmp_path: Path) -> None:
     content = hand_made.content()
     content["parameters"] = content["parameters"].head(3)
     with pytest.raises(Invalid, match="params_ffn_dense equals the sum over parameters"):
-        snapshot.publish(tmp_path, content, day=hand_made.DAY, source="hand", listed=hand_made.LISTED, code_version="0")
+        snapshot.publish(
+            tmp_path,
+            content,
+            snapshot.Publication(day=hand_made.DAY, source="hand", listed=hand_made.LISTED, code_version="0"),
+        )
     assert [p.name for p in (tmp_path / "snapshots").iterdir() if p.name != ".lock"] == []

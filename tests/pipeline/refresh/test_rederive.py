@@ -40,7 +40,9 @@ def tables() -> dict[str, pl.DataFrame]:
 
 def published(home: Path, content: dict[str, pl.DataFrame]) -> str:
     """The date of the snapshot of these tables."""
-    made = snapshot.publish(home, content, day=DAY, source="hub", listed=len(TEXTS), code_version="0.0.9")
+    made = snapshot.publish(
+        home, content, snapshot.Publication(day=DAY, source="hub", listed=len(TEXTS), code_version="0.0.9")
+    )
     return made.entry.id
 
 
