@@ -19,7 +19,7 @@ FOLDER = "guide"
 _MODULE = re.compile(r"\d\d-")
 _MARK = re.compile(r"[^a-z0-9]+")
 GLOSSARY = "glossary.md"
-_TERM = re.compile(r"<li>\s*(?:<p>)?(?:<a id=\"[^\"]*\"></a>)?<strong>(.*?)</strong>")
+_TERM = re.compile(r'<a id="([^"]+)"></a><strong>(.*?)</strong>')
 _STRONG = re.compile(r"<strong>([^<]{2,60})</strong>")
 _MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable("table")
 
@@ -65,18 +65,18 @@ def pages(files: Mapping[str, str], sheets: Mapping[str, str]) -> list[Page]:
 def _terms(glossary: str) -> dict[str, str]:
     """Where each term stands in the glossary; a line may explain several."""
     html = _MARKDOWN.render(glossary)
-    return {t.strip().lower(): mark(said) for said in _TERM.findall(html) for t in (said, *said.split(","))}
+    return {t.strip().lower(): place for place, said in _TERM.findall(html) for t in (said, *said.split(","))}
 
 
 def mark(text: str) -> str:
-    """The anchor of a heading or a term."""
+    """The anchor of a heading."""
     return _MARK.sub("-", text.lower()).strip("-") or "section"
 
 
 def _with_terms(page: Page, terms: Mapping[str, str]) -> str:
-    """The glossary's terms with anchors; on other pages, a term in bold leads there."""
+    """A page with its terms in bold leading to the glossary."""
     if page.path == address(GLOSSARY):
-        return _TERM.sub(lambda m: m.group().replace("<li>", f'<li id="{mark(m.group(1))}">', 1), page.body)
+        return page.body
     way = page.root + address(GLOSSARY)
 
     def linked(found: re.Match[str]) -> str:

@@ -134,14 +134,16 @@ def files(
         yield path, text
     tables = _tables(snapshot_path) if parquet else {}
     yield from ((f"parquet/{name}.parquet", content) for name, content in tables.items())
-    made = _shared(home, g, guide, drawn)
+    made = _shared(home, snapshot_path, g, guide, drawn)
     yield from made.items()
     weights = {path: len(_bytes(content)) for path, content in made.items()}
     data = pages.data(weights, {name: len(content) for name, content in tables.items()})
     yield data.path, framed(data, str(g.about))
 
 
-def _shared(home: Path, g: Gathered, report: Report, drawn: Collection[str]) -> dict[str, str | bytes]:
+def _shared(
+    home: Path, snapshot_path: Path, g: Gathered, report: Report, drawn: Collection[str]
+) -> dict[str, str | bytes]:
     """Every file that belongs to no design."""
     found, why = changed.before(home, g.snapshot)
     made: dict[str, str | bytes] = {f"assets/{name}": _asset(name) for name in ASSETS}

@@ -121,8 +121,9 @@ def gather(path: Path) -> Gathered:
         models = _rows(
             con, f"SELECT {named}, {_LISTING} FROM fingerprints f JOIN models m USING (repo_id) ORDER BY repo_id"
         )
-        said = (str(whole[0][name]) for name in ("snapshot_id", "source", "code_version", "schema_version"))
-        return Gathered(About(*said, cite.line(cite.cited(path))), models, _designs(con, models))
+        row = {name: str(value) for name, value in whole[0].items()}
+        stated = row["snapshot_id"], row["source"], row["code_version"], row["schema_version"]
+        return Gathered(About(*stated, cite.line(cite.cited(path))), models, _designs(con, models))
 
 
 @contextmanager

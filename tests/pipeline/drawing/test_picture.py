@@ -8,9 +8,11 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import guide
+import msgspec
 import pytest
 
 from atlas.interpret import derive
+from atlas.numbers.structure import layer
 from pipeline.cli import main
 from pipeline.drawing import legend, picture
 from pipeline.sources import catalogue
@@ -121,9 +123,32 @@ def test_the_structure_says_how_parts_join() -> None:
     assert [b.spans for b in longcat.runs[0].layers[0].flow] == [0, 3, 0, 0, 0]
 
 
+def test_what_leaves_lower_or_enters_below_the_norms_is_said() -> None:
+    """Read in transformers 5.24: Arctic, Zamba2 and OLMo-hybrid, whose halves do not join the stream one by one.
+
+    Arctic's experts read the layer's input and pass attention and the dense network; Zamba2's shared attention and
+    network are added to what a Mamba-2 layer normalizes, not to the stream; OLMo-hybrid's attention and the network
+    behind it have their norms on their outputs, its linear layers in front.
+    """
+    arctic, zamba, olmo = (derive({"model_type": m}).model for m in ("arctic", "zamba2", "olmo_hybrid"))
+    assert arctic and zamba and olmo  # noqa: PT018 - all are known
+    experts = next(x for r in arctic.runs for x in r.layers if any(p.kind == "ffn.moe" for p in x.parts))
+    assert [b.spans for b in experts.flow] == [2, 0, 0]
+    shared = next(x for r in zamba.runs for x in r.layers if x.flow[0].added)
+    assert [(len(b.added), len(b.parts), len(b.before)) for b in shared.flow] == [(2, 1, 1)]
+    places = {tuple((len(b.before), len(b.after)) for b in x.flow) for r in olmo.runs for x in r.layers}
+    assert places == {((1, 0), (1, 0)), ((0, 1), (0, 1))}
+
+
 def test_a_place_that_is_not_known_is_said_and_not_drawn() -> None:
-    """Zamba2's shared block: its one norm in the layer belongs to the mixer behind it, which its row does not say."""
-    made = picture.draw(derive({"model_type": "zamba2"}), "x/zamba2")
+    """A layer whose norms nobody has placed: they are counted in words, and no pill is drawn."""
+    derived = derive(configs()["meta-llama/Llama-3.1-8B"])
+    assert derived.model is not None
+    run = derived.model.runs[0]
+    loose = tuple(b._replace(before=(), loose=b.before) for b in run.layers[0].flow)
+    layers = (layer(run.layers[0].parts, loose),)
+    model = msgspec.structs.replace(derived.model, runs=(run._replace(layers=layers),))
+    made = picture.draw(msgspec.structs.replace(derived, model=model), "x/loose")
     assert made is not None
     assert "whose place is not stated" in made
 
