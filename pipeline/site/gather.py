@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -170,14 +171,23 @@ _BY_MODEL = ("checks", "reported", "disagreements")
 
 
 def _first(models: list[Row]) -> Row:
-    """The model a design is named after: most downloaded, else checked, made from no other, the first to be there."""
-    return min(models, key=_precedence)
+    """The model a design is named after: most downloaded, else checked, made from no other, of who has most of them.
+
+    Of several the first to be there; where the day of one is not known, the one with the shortest name.
+    """
+    owners = Counter(_owner(m) for m in models)
+
+    def rank(m: Row) -> tuple[int, bool, bool, int]:
+        return -(m["downloads"] or -1), m["check"] != "exact", bool(m["base_models"]), -owners[_owner(m)]
+
+    best = min(map(rank, models))
+    left = [m for m in models if rank(m) == best]
+    dated = all(m["created_at"] for m in left)
+    return min(left, key=lambda m: (str(m["created_at"]) if dated else "", len(m["repo_id"]), m["repo_id"]))
 
 
-def _precedence(m: Row) -> tuple[int, bool, bool, str, int, str]:
-    checked, derived = m["check"] == "exact", bool(m["base_models"])
-    since = m["created_at"].isoformat() if m["created_at"] else "9"
-    return -(m["downloads"] or -1), not checked, derived, since, len(m["repo_id"]), m["repo_id"]
+def _owner(m: Row) -> str:
+    return m["repo_id"].partition("/")[0]
 
 
 def _want(con: duckdb.DuckDBPyConnection, names: list[str]) -> None:

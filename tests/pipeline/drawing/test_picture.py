@@ -17,6 +17,11 @@ from pipeline.cli import main
 from pipeline.drawing import legend, picture
 from pipeline.sources import catalogue
 
+ARCTIC = {
+    "model_type": "arctic", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100,
+    "num_key_value_heads": 2, "intermediate_size": 96, "num_local_experts": 8, "num_experts_per_tok": 2,
+    "moe_layer_frequency": 1, "use_residual": True, "tie_word_embeddings": False, "max_position_embeddings": 128,
+}  # fmt: skip
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -130,7 +135,7 @@ def test_what_leaves_lower_or_enters_below_the_norms_is_said() -> None:
     network are added to what a Mamba-2 layer normalizes, not to the stream; OLMo-hybrid's attention and the network
     behind it have their norms on their outputs, its linear layers in front.
     """
-    arctic, zamba, olmo = (derive({"model_type": m}).model for m in ("arctic", "zamba2", "olmo_hybrid"))
+    arctic, zamba, olmo = (derive(c).model for c in (ARCTIC, {"model_type": "zamba2"}, {"model_type": "olmo_hybrid"}))
     assert arctic and zamba and olmo  # noqa: PT018 - all are known
     experts = next(x for r in arctic.runs for x in r.layers if any(p.kind == "ffn.moe" for p in x.parts))
     assert [b.spans for b in experts.flow] == [2, 0, 0]

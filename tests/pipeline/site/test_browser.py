@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 V3, GEMMA, LLAMA = "deepseek-ai/DeepSeek-V3", "google/gemma-3-27b-it", "meta-llama/Llama-3.1-8B"
 PAGES = (
     "index.html", "models.html", "designs.html", "legend.html", "compare.html", "search.html?q=mla", "changes.html",
-    "data.html", "guide/index.html", "guide/04-mla.html", "guide/glossary.html", "guide/data-dictionary.html",
+    "trends.html", "first-seen.html", "data.html", "guide/index.html", "guide/04-mla.html", "guide/glossary.html", "guide/data-dictionary.html",
 )  # fmt: skip
 CACHE_CONTEXTS = (
     1,
@@ -131,7 +131,8 @@ def test_sizes_are_filtered_by_a_comparison(watched: Watched) -> None:
     page = watched.go("models.html")
     page.get_by_label("Filter Parameters").fill("> 100B")
     shown_ = {r.split("\t")[0] for r in page.locator("#table tbody tr").all_inner_texts()}
-    assert shown_ == {m["repo_id"] for m in site.made().gathered.models if m["params_total"] > 100e9}
+    totals = {m["repo_id"]: m["params_total"] for m in site.made().gathered.models}
+    assert shown_ == {repo for repo, total in totals.items() if total is not None and total > 100e9}
 
 
 def test_search_finds_a_model_a_term_and_a_page(watched: Watched) -> None:
