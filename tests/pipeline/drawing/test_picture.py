@@ -20,7 +20,7 @@ from pipeline.sources import catalogue
 ARCTIC = {
     "model_type": "arctic", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100,
     "num_key_value_heads": 2, "intermediate_size": 96, "num_local_experts": 8, "num_experts_per_tok": 2,
-    "moe_layer_frequency": 1, "use_residual": True, "tie_word_embeddings": False, "max_position_embeddings": 128,
+    "moe_layer_frequency": 1, "use_residual": True, "tie_word_embeddings": False, "hidden_act": "silu",
 }  # fmt: skip
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -129,7 +129,7 @@ def test_the_structure_says_how_parts_join() -> None:
 
 
 def test_what_leaves_lower_or_enters_below_the_norms_is_said() -> None:
-    """Read in transformers 5.24: Arctic, Zamba2 and OLMo-hybrid, whose halves do not join the stream one by one.
+    """Halves that do not join the stream one by one, as vLLM's Arctic and transformers' Zamba2 and OLMo-hybrid do it.
 
     Arctic's experts read the layer's input and pass attention and the dense network; Zamba2's shared attention and
     network are added to what a Mamba-2 layer normalizes, not to the stream; OLMo-hybrid's attention and the network

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
@@ -18,12 +19,16 @@ from pipeline.site.gather import Design
 from pipeline.site.shell import framed
 from pipeline.sources import catalogue
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
 pytestmark = pytest.mark.slow
 
 V3, GEMMA, LLAMA = "deepseek-ai/DeepSeek-V3", "google/gemma-3-27b-it", "meta-llama/Llama-3.1-8B"
 PAGES = (
     "index.html", "models.html", "designs.html", "legend.html", "compare.html", "search.html?q=mla", "changes.html",
-    "trends.html", "first-seen.html", "data.html", "guide/index.html", "guide/04-mla.html", "guide/glossary.html", "guide/data-dictionary.html",
+    "trends.html", "first-seen.html", "data.html", "guide/index.html", "guide/04-mla.html",
+    "guide/glossary.html", "guide/data-dictionary.html",
 )  # fmt: skip
 CACHE_CONTEXTS = (
     1,
@@ -126,11 +131,19 @@ def test_a_filter_by_mla_shows_only_mla_and_its_address_restores_the_view(watche
     assert sizes == sorted(sizes, reverse=True)
 
 
+def listed(page: Page) -> set[str]:
+    """The models on this page of the table."""
+    return {r.split("\t")[0] for r in page.locator("#table tbody tr").all_inner_texts()}
+
+
 def test_sizes_are_filtered_by_a_comparison(watched: Watched) -> None:
     """`> 100B` leaves the models with more than a hundred billion parameters."""
     page = watched.go("models.html")
     page.get_by_label("Filter Parameters").fill("> 100B")
-    shown_ = {r.split("\t")[0] for r in page.locator("#table tbody tr").all_inner_texts()}
+    shown_, after = listed(page), page.get_by_role("button", name="Next page")
+    while after.is_enabled():
+        after.click()
+        shown_ |= listed(page)
     totals = {m["repo_id"]: m["params_total"] for m in site.made().gathered.models}
     assert shown_ == {repo for repo, total in totals.items() if total is not None and total > 100e9}
 
