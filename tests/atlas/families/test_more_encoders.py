@@ -172,3 +172,41 @@ def test_a_switch_that_must_be_stated_is_named_where_it_is_not() -> None:
     for key in stated:
         found = derive(jais | {k: v for k, v in stated.items() if k != key}).fingerprint
         assert f"{key} is not stated" in str(found.refusal_reason)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "cls", "outputs"),
+    [
+        ("bert", "BertForQuestionAnswering", 5), ("camembert", "CamembertForQuestionAnswering", 5),
+        ("deberta", "DebertaForQuestionAnswering", 5), ("xlnet", "XLNetForQuestionAnsweringSimple", 5),
+        ("xmod", "XmodForQuestionAnswering", 5), ("ibert", "IBertForQuestionAnswering", 5),
+        ("yoso", "YosoForQuestionAnswering", 2), ("roformer", "RoFormerForQuestionAnswering", 2),
+        ("nystromformer", "NystromformerForQuestionAnswering", 2), ("mra", "MraForQuestionAnswering", 2),
+        ("llama", "LlamaForQuestionAnswering", 2),
+    ],
+)  # fmt: skip
+def test_spans_have_as_many_outputs_as_labels_where_the_class_asks(model_type: str, cls: str, outputs: int) -> None:
+    """BERT's kin build `qa_outputs` by num_labels, which some set to 2 first, and decoders by 2 (transformers 5.24)."""
+    few, many = (derive(small(model_type, cls, num_labels=n)).fingerprint for n in (2, 5))
+    assert few.params_total is not None
+    assert many.params_total is not None
+    assert many.params_total - few.params_total == (outputs - 2) * ((few.d_model or 0) + 1)
+
+
+@pytest.mark.parametrize(
+    ("cls", "share", "tie", "total"),
+    [
+        ("MarianMTModel", True, True, 414_307_328), ("MarianMTModel", True, False, 592_793_600),
+        ("MarianMTModel", False, True, 473_802_752), ("MarianMTModel", False, False, 533_298_176),
+        ("MarianModel", True, False, 533_298_176), ("MarianModel", False, False, 473_802_752),
+    ],
+)  # fmt: skip
+def test_marian_keeps_the_stacks_own_tables_where_nothing_ties_them(
+    cls: str,
+    share: bool,  # noqa: FBT001
+    tie: bool,  # noqa: FBT001
+    total: int,
+) -> None:
+    """Totals of transformers 5.24's modules on the library's widths, tied tensors once."""
+    config = {"model_type": "marian", "architectures": [cls], "share_encoder_decoder_embeddings": share}
+    assert derive(config | {"tie_word_embeddings": tie}).fingerprint.params_total == total
