@@ -210,3 +210,14 @@ def test_marian_keeps_the_stacks_own_tables_where_nothing_ties_them(
     """Totals of transformers 5.24's modules on the library's widths, tied tensors once."""
     config = {"model_type": "marian", "architectures": [cls], "share_encoder_decoder_embeddings": share}
     assert derive(config | {"tie_word_embeddings": tie}).fingerprint.params_total == total
+
+
+@pytest.mark.parametrize(("stated", "width"), [(3072, 2048), (100, 72), (99, 72)])
+def test_neobert_s_networks_are_two_thirds_as_wide_as_stated(stated: int, width: int) -> None:
+    """By hand: 2/3 of 100 is 66, in eights 72; 2/3 of 99 is 66 too. A head of its own with a bias, nothing cached."""
+    config = {"model_type": "neobert", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+    config |= {"vocab_size": 100, "intermediate_size": stated}
+    body = 100 * 64 + 2 * (4 * 64 * 64 + 3 * 64 * width + 2 * 64) + 64
+    head, plain = (derive(config | {"architectures": [c]}).fingerprint for c in ("NeoBERTLMHead", "NeoBERT"))
+    assert (head.verdict, head.params_total) == ("known", body + 100 * 64 + 100)
+    assert (plain.params_total, plain.kv_bytes_per_token) == (body, None)
