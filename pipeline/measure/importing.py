@@ -134,6 +134,8 @@ def _why_none(b: Bench, a: Asked, named: tuple[str, Derived] | None) -> str:
         return f"{named[0]} has no structure here"
     if a.gpu is None and a.bandwidth is None:
         return "how fast the machine's memory is was not said: add --gpu, or --bandwidth"
+    if b.steps is None and a.gpu is None:
+        return "how many operations a second the machine does was not said: add --gpu"
     return "of these numbers none is bounded by a step's bytes or a prompt's operations"
 
 
@@ -142,7 +144,7 @@ def lines(found: Sequence[Imported]) -> Iterator[Line]:
     for one in found:
         r = one.run
         yield title(shorten(terminal(r.numbers[0].subject), 40), f"{r.experiment}, {r.measured_on}")
-        yield from wrapped(terminal(f"{r.hardware}, {r.engine} {r.engine_version}; {r.conditions}"), 2, DIM)
+        yield from wrapped(terminal(r.conditions), 2, DIM)
         for n in r.numbers:
             if ", bound: " not in n.quantity:
                 yield _line(n, one.bounds.get(n.quantity))

@@ -179,6 +179,7 @@ def test_without_a_bound_the_reason_is_said(tmp_path: Path) -> None:
     said = [
         (VLLM | {"model_id": "/models/mine"}, Asked(gpu="h100", version="1"), "add --model"),
         (VLLM, Asked(hardware="a card", version="1"), "add --gpu, or --bandwidth"),
+        (PP, Asked(model=QWEN, bandwidth="1TB"), "operations a second the machine does was not said: add --gpu"),
         (VLLM | {"spec_decode_acceptance_length": 2.4}, Asked(gpu="h100", version="1"), "several tokens"),
         (TG | {"split_mode": "row", "gpu_info": "A, B"}, Asked(model=QWEN, bandwidth="1TB"), "split over several"),
     ]

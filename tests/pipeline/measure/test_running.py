@@ -122,8 +122,9 @@ def test_a_vocabulary_stops_where_no_pair_occurs_twice(tokenizers: Any) -> None:
     assert found[vocabularies.HELD] == 4.0
 
 
+@pytest.mark.filterwarnings("ignore:open_binary is deprecated:DeprecationWarning")
 def test_shipped_tokenizers_are_measured_where_installed() -> None:
-    """Each found one has a size and gives more than one character a token; where none is installed there is no row."""
+    """Each found one has a size and more than one character a token; where none is installed there is no row."""
     numbers = published.measured(("for each in range: print(each)\n",))
     assert len(numbers) == 2 * len(list(published.found()))
     assert all(n.value > 1 for n in numbers)
