@@ -22,7 +22,7 @@ from atlas.reading.doubts import doubts, of_weights_alone, sentence
 from atlas.reading.kind import kind_of
 from atlas.reading.rotary import Rotary, read_rotary
 from atlas.reading.values import mapping
-from atlas.stored.answer import storage
+from atlas.stored.answer import by_settings
 from atlas.stored.settings import IN_CONFIG, settings_of
 from atlas.stored.subject import Subject
 from schemas.vocabulary import Check, Component, Origin, Verdict
@@ -41,7 +41,7 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
     if has_towers:
         c.note("params_towers", towers.elements, Origin.DERIVED.value, towers.reason or towers.words)
     subject = Subject(model, c.rules, data, None if towers.reason else towers.towers, drafts)
-    stored = storage(subject, settings_of(data))
+    stored = by_settings(subject, settings_of(data))
     row = msgspec.structs.replace(
         bare,
         repo_id=name,

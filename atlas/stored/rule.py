@@ -8,6 +8,7 @@ from atlas.stored import bitsandbytes, compressed, fp8, integers, mlx, modelopt,
 from atlas.stored.covered import covered, named
 from atlas.stored.form import Form, Part, Unsaid
 from atlas.stored.held import Held, plain_tied
+from atlas.stored.numbered import tells_layers_apart
 from atlas.stored.scheme import Reader, Scheme
 from atlas.stored.settings import Settings
 from atlas.stored.subject import Subject, context
@@ -56,7 +57,9 @@ def by_rule(of: Subject, s: Settings) -> tuple[Held, ...]:
     c = context(of, s.method)
     if of.towers is None:
         raise Unsaid(f"the towers of {of.family.model_type} are not described, and their weights are in the files")
-    found = units(of.model, of.family, of.towers, drafts=drafts_stored(of, s), named=named(s))
+    found = units(
+        of.model, of.family, of.towers, drafts=drafts_stored(of, s), named=named(s), folded=not tells_layers_apart(s)
+    )
     covered(found, s)
     made = _in_part(reader(s, c), s)
     for target in made.targets:
@@ -92,10 +95,19 @@ def stored_as(made: Scheme, found: tuple[Unit, ...]) -> Iterator[Held]:
         for u in _written(whole) if made.splits_experts else (whole,):
             form = made.form(u) if u.is_module and (made.takes_subclasses or not _is_subclass(u)) else None
             if form is None:
-                yield _plain(u, made)
+                yield _times(_plain(u, made), u.layers)
             else:
-                yield from _of_form(u, form, stacked=u.stacked or (made.stacks_experts and u.kind == EXPERT))
+                stacked = u.stacked or (made.stacks_experts and u.kind == EXPERT)
+                yield from (_times(h, u.layers) for h in _of_form(u, form, stacked=stacked))
     yield from (Held("scales", "cache", p.dtype, 1, p.elements) for p in made.added)
+
+
+def _times(h: Held, layers: int) -> Held:
+    """What so many equal layers hold."""
+    if layers == 1:
+        return h
+    elements, weights = (None if n is None else n * layers for n in (h.elements, h.weights))
+    return h._replace(tensors=h.tensors * layers, elements=elements, weights=weights)
 
 
 def _is_subclass(u: Unit) -> bool:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from atlas.checkpoint.expected import spelled
-from atlas.checkpoint.naming import Namer, Spelling, is_present, namer
+from atlas.checkpoint.naming import STACKS, Namer, Spelling, is_present, namer
 from atlas.checkpoint.towers import expected
 from atlas.families.rules import Family
 from atlas.numbers.structure import Layer, Model, Tensor
@@ -26,7 +26,7 @@ class Unit(NamedTuple):
 
     `copies` are equal modules side by side (experts), `stacked` where the family keeps them in one tensor, `fused` the
     matrices laid together in it. `own_class` marks a router that is no plain linear layer, `transposed` a matrix kept
-    as in x out.
+    as in x out. `layers` is how many equal layers have one, where those of a run are folded.
     """
 
     name: str
@@ -38,6 +38,7 @@ class Unit(NamedTuple):
     fused: int = 1
     own_class: bool = False
     transposed: bool = False
+    layers: int = 1
 
     @property
     def out(self) -> int:
@@ -70,15 +71,22 @@ _WHERE = {Component.MTP: "drafts", Component.TOWERS: "towers", Component.BUFFERS
 
 @lru_cache(maxsize=256)
 def units(
-    model: Model, family: Family, towers: tuple[Tower, ...] = (), *, drafts: bool, named: frozenset[str] = frozenset()
+    model: Model,
+    family: Family,
+    towers: tuple[Tower, ...] = (),
+    *,
+    drafts: bool,
+    named: frozenset[str] = frozenset(),
+    folded: bool = False,
 ) -> tuple[Unit, ...]:
     """Everything a checkpoint of this model stores, tied weights once, drafting layers where they are in the files.
 
-    `named` are modules that its settings name: of several spellings a family has, those are taken.
+    `named` are modules that its settings name: of several spellings a family has, those are taken. `folded` gives the
+    decoder's and encoder's layers once a run, under the first numbers there are, with how many layers they stand for.
     """
     listed = [f"{n}.weight" for n in named]
     names = namer(family, model, listed)
-    found = [*_of_model(model, names), *_of_towers(towers, listed)]
+    found = [*(_folded(model, names) if folded else _of_model(model, names)), *_of_towers(towers, listed)]
     if drafts:
         found += _of_drafts(model, names, apart=any(n.startswith(_DRAFTS) for n in named))
     return tuple(_with_own_routers(found))
@@ -86,12 +94,31 @@ def units(
 
 def _of_model(model: Model, names: Namer) -> Iterator[Unit]:
     """One unit per checkpoint tensor; the copies of an expert are one unit."""
+    for spelling, members in _laid(spelled(model, names, {})).items():
+        yield from units_of(spelling, members)
+
+
+def _folded(model: Model, names: Namer) -> Iterator[Unit]:
+    """The same with the layers of every run once."""
+    for spelling, members in _laid((names.of_end(t.name), t) for p in model.ends.parts for t in p.tensors).items():
+        yield from units_of(spelling, members)
+    for stack in STACKS:
+        index = 0
+        for run in model.runs:
+            for each in run.layers if run.stack == stack else ():
+                found = ((names.of_layer(stack, t.name)[0].at(index), t) for p in each.parts for t in p.tensors)
+                for spelling, members in _laid(found).items():
+                    yield from (u._replace(layers=run.repeats) for u in units_of(spelling, members))
+                index += 1
+
+
+def _laid(found: Iterable[tuple[Spelling, Tensor]]) -> dict[Spelling, list[Tensor]]:
+    """The stored tensors by what the checkpoint calls them."""
     laid: dict[Spelling, list[Tensor]] = {}
-    for spelling, tensor in spelled(model, names, {}):
+    for spelling, tensor in found:
         if tensor.stored:
             laid.setdefault(spelling, []).append(tensor)
-    for spelling, members in laid.items():
-        yield from units_of(spelling, members)
+    return laid
 
 
 def units_of(spelling: Spelling, members: list[Tensor]) -> Iterator[Unit]:
