@@ -6,7 +6,6 @@ The steps are plain functions; `pipeline/scheduled/flows.py` composes the same o
 from __future__ import annotations
 
 import datetime as dt
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -18,13 +17,15 @@ import polars as pl
 import pipeline
 from atlas.refusal import Refused
 from pipeline.errors import AtlasError, Invalid, NotFound, Upstream
-from pipeline.hub.crawl import CrawlResult, Progress, Staged
+from pipeline.hub.crawl import CrawlResult, Progress
+from pipeline.hub.crawl import Staged as Stages
 from pipeline.hub.listing import Selection
 from pipeline.refresh import holding, tables, unchanged
 from pipeline.sources import catalogue, disk, news, peers
 from pipeline.store import snapshot
 from pipeline.store.columns import Columns
 from pipeline.store.snapshot import Prepared, Published
+from pipeline.store.staged import Staged
 from schemas.registry import CHECKS
 from schemas.vocabulary import Check, Outcome
 
@@ -132,17 +133,17 @@ def _chained(gathered: Gathered, known: list[tables.Input], crawled: CrawlResult
     """The catalogue's models, then the crawl's; at the end it is known how many repositories these are together."""
     yield from known
     names = {one.repo_id for one in known}
-    summary, records = crawled.summary, 0
-    for one in crawled.records():
-        names.add(one.repo_id)
+    summary, records, more = crawled.summary, 0, 0
+    for one in crawled.records():  # each name once: the archive's key
         records += 1
+        more += one.repo_id not in names
         yield one
     if records != summary.listed + summary.vanished:
         raise Invalid(
             f"the crawl listed {summary.listed:,} and missed {summary.vanished:,} repositories, but gave {records:,}; "
             "nothing was published"
         )
-    gathered.listed = len(names)
+    gathered.listed = len(names) + more
 
 
 def from_catalogue() -> list[tables.Input]:
@@ -190,7 +191,7 @@ def offline_way() -> Iterator[None]:
         ) from error
 
 
-def staged(options: Options, day: dt.date, watch: Callable[[Progress], None] | None) -> Staged:
+def staged(options: Options, day: dt.date, watch: Callable[[Progress], None] | None) -> Stages:
     """A crawl of the Hub in its stages; raises as `crawl.staged`."""
     from pipeline.hub import crawl as crawler
 
@@ -206,7 +207,7 @@ def staged(options: Options, day: dt.date, watch: Callable[[Progress], None] | N
     )
 
 
-def tabulate(gathered: Gathered, watch: Callable[[Progress], None] | None = None) -> dict[str, pl.DataFrame]:
+def tabulate(gathered: Gathered, watch: Callable[[Progress], None] | None = None) -> Staged:
     """Derive everything found, and add what is reported of it."""
     done = 0
 
@@ -219,25 +220,26 @@ def tabulate(gathered: Gathered, watch: Callable[[Progress], None] | None = None
     return tables.tables(gathered.found, known=holding.of_catalogue(), extra=reported(), tick=tick)
 
 
-def with_headers(
-    options: Options, content: dict[str, pl.DataFrame], watch: Callable[[Progress], None] | None = None
-) -> dict[str, pl.DataFrame]:
+def with_headers(options: Options, content: Staged, watch: Callable[[Progress], None] | None = None) -> Staged:
     """The content with the most downloaded repositories held against their own safetensors headers.
 
     A repository whose headers cannot be read has a row that says why; the refresh goes on.
     """
     if not options.headers:
         return content
-    known = content["configs"].filter(pl.col("design_id").is_not_null()).select("config_id")
-    crawled = content["models"].filter(pl.col("source") == HUB).join(known, on="config_id", how="semi")
-    names = crawled.sort("downloads", "repo_id", descending=[True, False], nulls_last=True)["repo_id"]
+    known = f"(SELECT config_id FROM {content.table('configs')} WHERE design_id IS NOT NULL)"
+    names = content.ask(
+        f"SELECT repo_id FROM {content.table('models')} SEMI JOIN {known} USING (config_id) WHERE source = '{HUB}'"
+        f" ORDER BY downloads DESC NULLS LAST, repo_id LIMIT {options.headers}"
+    )
     columns = Columns(CHECKS)
-    for done, name in enumerate(names.head(options.headers)):
+    for done, (name,) in enumerate(names):
         if watch:
             watch(Progress("headers", done, options.headers, 0, 0.0))
-        row = held_against_headers(name, options.endpoint)
+        row = held_against_headers(str(name), options.endpoint)
         columns.add(tuple(row[c] for c in CHECKS.columns))
-    return content | {"checks": pl.concat([content["checks"], columns.frame()])}
+    content.add(CHECKS.name, columns.frame())
+    return content
 
 
 def held_against_headers(name: str, endpoint: str | None) -> dict[str, Any]:
@@ -300,7 +302,7 @@ def prepared(
 def report(
     options: Options,
     gathered: Gathered,
-    content: Mapping[str, pl.DataFrame],
+    content: Staged,
     published: Published,
     built: tuple[list[str], dict[str, str]] | None = None,
 ) -> Report:
@@ -310,10 +312,10 @@ def report(
         published.entry.id,
         published.path,
         published.is_new,
-        content["models"].height,
-        content["designs"].height,
-        dict(Counter(content["models"]["outcome"].cast(pl.String))),
-        dict(Counter(content["configs"]["verdict"].cast(pl.String))),
+        content.count("models"),
+        content.count("designs"),
+        content.counts("models", "outcome"),
+        content.counts("configs", "verdict"),
         pages,
         failed,
         None if gathered.crawl is None else msgspec.to_builtins(gathered.crawl.summary),
