@@ -9,6 +9,7 @@ WORKERS ?= 2
 REFERENCE ?= python3
 CONFIGS ?= ../shared/hub/configs
 N ?= 10000
+FIRST ?= 0
 
 # Without compiled files every process would compile every import again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -25,7 +26,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help atlas test check bench soak digests oracle news peers class-defaults config-mutants mutants vocabulary clean
+.PHONY: help atlas test check dist bench soak digests oracle news peers class-defaults config-mutants mutants vocabulary clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +52,10 @@ check: $(VENV)/installed-dev ## lint, format, types, and the committed guide aga
 	$(BIN)/atlas guide check --home $(VENV)/guide
 	diff -r $(VENV)/guide/reports/guide reports/guide
 
+dist: $(VENV)/installed-dev ## build the wheel and the sdist into dist/
+	rm -rf dist
+	$(BIN)/python -m hatchling build --directory dist
+
 bench: $(VENV)/installed-dev ## measure speed and memory
 	$(BIN)/python tests/bench
 
@@ -63,8 +68,8 @@ oracle: $(VENV)/installed-dev ## compare every family with the reference figures
 news: $(VENV)/installed-dev ## compare with the gallery and the public catalogue
 	$(BIN)/python tests/tables/news_table.py
 
-config-mutants: $(VENV)/installed-dev ## change one key of a published config, N times, and ask the library: REFERENCE=its Python, N=10000
-	$(REFERENCE) tests/tables/library_mutants.py $(CONFIGS) $(N) >$(VENV)/mutants.jsonl
+config-mutants: $(VENV)/installed-dev ## change one key of a published config, N times, and ask the library: REFERENCE=its Python, N=10000, FIRST=0
+	$(REFERENCE) tests/tables/library_mutants.py $(CONFIGS) $(N) $(FIRST) >$(VENV)/mutants.jsonl
 	$(BIN)/python tests/tables/mutants_table.py $(CONFIGS) <$(VENV)/mutants.jsonl
 
 peers: $(VENV)/installed-dev ## compare with other public tools

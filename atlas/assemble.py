@@ -17,6 +17,7 @@ from atlas.readers import FFNS, MIXERS, Reader
 from atlas.readers.norms import NORMS, Names
 from atlas.readers.view import seen_by
 from atlas.reading.config import Config
+from atlas.refusal import not_derivable, shown
 
 Pairs = tuple[tuple[Word, Word], ...]
 Layers = Mapping[tuple[Word, Word], Layer]
@@ -35,10 +36,20 @@ def assembled(c: Config) -> Stack:
     """The stack that a config describes. Raises `Refused`."""
     pairs = words(c)
     norms = NORMS[c.rules.norms](c)
+    _described(c, {kind_of(w) for pair in set(pairs) for w in pair})
     mixing = {w: _mixing(c, w, norms) for w in dict.fromkeys(w for w, _ in pairs)}
     feeding = {w: _feeding(c, w, norms) for w in dict.fromkeys(w for _, w in pairs)}
     layers = {(m, f): _joined(mixing[m], feeding[f]) for m, f in dict.fromkeys(pairs)}
     return Stack(_runs(pairs, layers) + _later_passes(c, pairs, layers), mixing, feeding, norms)
+
+
+def _described(c: Config, kinds: set[str]) -> None:
+    """Raise `Refused` at a kind of layer that no part of the row answers: it would stand there as an empty one."""
+    odd = sorted(kinds - c.rules.mixers.keys() - c.rules.ffns.keys() - {"none"})
+    if odd:
+        raise not_derivable(
+            f"a layer is {shown(odd[0])}, and the rules of {c.rules.model_type} describe none of the kind"
+        )
 
 
 def _runs(pairs: Pairs, layers: Layers) -> tuple[Run, ...]:

@@ -10,6 +10,7 @@ from atlas.numbers.structure import Model
 from atlas.numbers.towers import Tower
 from atlas.reading.config import Config
 from atlas.reading.constants import constants_of
+from atlas.reading.twofold import Reading
 
 
 class Derived(msgspec.Struct, frozen=True, eq=False):
@@ -23,6 +24,7 @@ class Derived(msgspec.Struct, frozen=True, eq=False):
     towers: tuple[Tower, ...] = ()
     stored: Storage = Storage()
     config: Config | None = None  # what was read, for what is worked out when it is asked for
+    readings: tuple[Reading, ...] = ()  # other ways to read the file, between which a total or header decides
     proved_by_total: bool = False  # the doubt is of weights alone: an equal total answers it
 
     @property

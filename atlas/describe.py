@@ -15,6 +15,7 @@ from atlas.numbers.structure import Model
 from atlas.parse import Raw
 from atlas.readers import drafting
 from atlas.readers.towers import Towers, read_towers
+from atlas.reading import twofold
 from atlas.reading.answers import DERIVED
 from atlas.reading.classes import said
 from atlas.reading.config import Config
@@ -22,7 +23,7 @@ from atlas.reading.doubts import doubts, of_weights_alone, sentence
 from atlas.reading.kind import kind_of
 from atlas.reading.rotary import Rotary, read_rotary
 from atlas.reading.values import mapping
-from atlas.stored.answer import by_settings
+from atlas.stored.answer import storage
 from atlas.stored.settings import IN_CONFIG, settings_of
 from atlas.stored.subject import Subject
 from schemas.vocabulary import Check, Component, Origin, Verdict
@@ -41,7 +42,7 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
     if has_towers:
         c.note("params_towers", towers.elements, Origin.DERIVED.value, towers.reason or towers.words)
     subject = Subject(model, c.rules, data, None if towers.reason else towers.towers, drafts)
-    stored = by_settings(subject, settings_of(data))
+    stored = storage(subject, settings_of(data))
     row = msgspec.structs.replace(
         bare,
         repo_id=name,
@@ -66,20 +67,19 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
     )
     unread = c.unread()
     features = (*design_features(model), *_own_features(row))
-    found = Derived(row, model, c.evidence(), unread, features, towers.towers, stored, c)
-    return doubted(found, c, doubts(c, unread))
+    others = twofold.readings(c, data)
+    found = Derived(row, model, c.evidence(), unread, features, towers.towers, stored, c, others)
+    keys = doubts(c, unread)
+    if keys:
+        return doubted(found, sentence(c.rules.model_type, keys), by_total=of_weights_alone(c, keys))
+    return doubted(found, twofold.DRAFT, by_total=True) if twofold.may_be_draft(c) else found
 
 
-def doubted(found: Derived, c: Config, keys: tuple[str, ...]) -> Derived:
-    """The same with verdict `assumed` and the reason in a sentence, where there are keys that nobody can answer for."""
-    if not keys:
-        return found
-    why = sentence(c.rules.model_type, keys)
+def doubted(found: Derived, why: str, *, by_total: bool) -> Derived:
+    """The same with verdict `assumed` and the reason in a sentence; `by_total` where an equal total answers it."""
     note = Evidence("verdict", Verdict.ASSUMED.value, DERIVED, why)
     row = msgspec.structs.replace(found.fingerprint, verdict=Verdict.ASSUMED.value, doubt=why)
-    return msgspec.structs.replace(
-        found, fingerprint=row, evidence=(note, *found.evidence), proved_by_total=of_weights_alone(c, keys)
-    )
+    return msgspec.structs.replace(found, fingerprint=row, evidence=(note, *found.evidence), proved_by_total=by_total)
 
 
 @lru_cache(maxsize=16384)

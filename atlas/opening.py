@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, cast
 
@@ -16,7 +17,7 @@ from atlas.reading import classes, correct, per_layer, switches, types
 from atlas.reading.answers import DERIVED
 from atlas.reading.classes import model_type_of
 from atlas.reading.config import Config
-from atlas.refusal import Refused, contradiction, not_derivable, shown
+from atlas.refusal import Refused, bad_value, contradiction, not_derivable, shown
 from schemas.vocabulary import RefusalKind
 
 NESTED = (
@@ -63,23 +64,53 @@ def chosen(data: Raw) -> tuple[Family, str | None]:
 def plain(data: Raw, rules: Family) -> Config:
     """The reader of a config that is no wrapper's; raises `Refused` where its shape stands in a sub-object alone."""
     rules = overlays.applied(rules, data, classes.named(data))
-    if rules.model_type != assume.ASSUMED and rules.encoder is None:
+    if rules.model_type != assume.ASSUMED and rules.facts.get("encoder_key") is None:
         _not_inside(data, rules)
     return set_right(data, rules)
 
 
-def _not_inside(data: Raw, rules: Family) -> None:
-    """A file whose shape keys all stand in a sub-object is no model of class defaults."""
-    if data.get("hidden_size") is not None:
+def _not_inside(data: Raw, rules: Family, prefix: str = "") -> None:
+    """A file whose shape, or a part of it, stands in a sub-object alone is no model of class defaults."""
+    objects = [(key, value) for key, value in data.items() if value.__class__ is dict and key not in APART]
+    if not objects:
         return
-    spelled = {k.partition(".")[0] for field in SHAPE for k in rules.keys.get(field, (field,))}
-    if any(data.get(key) is not None for key in spelled):
+    spelled = _spelled(rules)
+    open_ = [field for field, keys in spelled.items() if all(data.get(k) is None for k in keys)]
+    if not open_:
         return
-    for key in NESTED:
-        _, inner = _held(data, key)
-        if isinstance(inner, dict) and sum(inner.get(k) is not None for k in SHAPE) > 1:  # pyright: ignore[reportUnknownMemberType]
-            where = "states its shape at the top of the file, but here all of it stands in"
-            raise contradiction(f"model_type {rules.model_type} {where} {key}")
+    told = frozenset(key for field in open_ for key in spelled[field])
+    for key, inner in objects:
+        where = _states(key, inner, told, 1 if key in NESTED else 2)
+        if where is not None:
+            top = prefix.rstrip(".") or "the top of the file"
+            said = f"model_type {rules.model_type} states its shape at {top}"
+            raise contradiction(f"{said}, but here {where[1]} stands in {prefix}{where[0]} alone")
+
+
+APART = frozenset((
+    "vision_config", "audio_config", "quantization_config", "compression_config", "rope_scaling", "rope_parameters",
+    "id2label", "label2id", "task_specific_params", "auto_map", "dflash_config", "eagle_config", "visual",
+))  # fmt: skip
+"""Objects of a plain model's config that speak of something else than its shape."""
+
+
+@lru_cache(maxsize=512)
+def _spelled(rules: Family) -> Mapping[str, tuple[str, ...]]:
+    """The keys that each number of a shape may stand under."""
+    return {field: (*rules.keys.get(field, ()), field) for field in SHAPE}
+
+
+def _states(path: str, held: Raw, told: frozenset[str], least: int) -> tuple[str, str] | None:
+    """The object, this or one inside, that states so many of these keys, and one of them."""
+    found = [k for k in held if k in told and type(held[k]) is int]
+    if len(found) >= least:
+        return path, found[0]
+    for key, value in held.items():
+        if value.__class__ is dict and key not in APART:
+            where = _states(f"{path}.{key}", value, told, least)
+            if where is not None:
+                return where
+    return None
 
 
 def _held_reader(data: Raw, rules: Family) -> Config:
@@ -87,27 +118,55 @@ def _held_reader(data: Raw, rules: Family) -> Config:
     assert rules.text is not None  # noqa: S101 - only wrappers come here
     key = rules.text.key
     outer, inner = _held(data, key)
-    if inner is None:
-        key, outer, inner = _elsewhere(data, key)
+    if inner is None or _shapeless(inner):
+        key, outer, inner = _elsewhere(data, key, inner)
     if inner is None and (rules.text.flat or all(data.get(k) is not None for k in SHAPE)):
         return set_right(data, _with_outer(family(rules.text.family), rules, key, flat=True))
-    if not isinstance(inner, dict):
+    if inner is not None and not isinstance(inner, dict):
+        raise bad_value(key, inner, "an object")
+    if inner is None:
         looked = ", ".join(dict.fromkeys((rules.text.key, *NESTED)))
         raise Refused(
             RefusalKind.MISSING_KEY,
             f"{rules.text.key} is needed: the language model's own config stands under none of {looked}",
         )
     held = cast("Raw", inner)
-    return set_right(held, _with_outer(_inner_rules(held, rules), rules, key), outer, key + ".")
+    if _shapeless(held) and all(data.get(k) is not None for k in SHAPE[:2]):
+        raise contradiction(f"{key} states no shape, and the top of the file states one: the class reads {key} alone")
+    inside = _inner_rules(held, rules)
+    _not_inside(held, inside, key + ".")
+    if classes.remote(data) or classes.remote(held):
+        _inner_class(held, inside, rules)
+    return set_right(held, _with_outer(inside, rules, key), outer, key + ".")
 
 
-def _elsewhere(data: Raw, usual: str) -> tuple[str, Raw, Any]:
-    """Where else a published layout nests the language model: an object that states a shape."""
+def _inner_class(held: Raw, inside: Family, rules: Family) -> None:
+    """Raise `Refused` where a language model inside a wrapper names a class that no rules describe.
+
+    The library builds it by its model_type and asks for no class (SmolVLM's files name one that it does not have); code
+    that came with a file may go by the class.
+    """
+    cls = classes.named(held) if "architectures" in held else None
+    if cls is not None and cls not in inside.class_names and cls not in rules.class_names and not owners(cls):
+        raise Refused(
+            RefusalKind.UNKNOWN_CLASS,
+            f"{rules.text.key if rules.text else 'the language model'} names the class {shown(cls)}, which is none of "
+            f"those that the rules of {inside.model_type} describe",
+        )
+
+
+def _shapeless(inner: Any) -> bool:
+    """Whether an object states nothing of a shape under the usual names."""
+    return inner.__class__ is dict and not any(inner.get(k) is not None for k in SHAPE)
+
+
+def _elsewhere(data: Raw, usual: str, stated: Any) -> tuple[str, Raw, Any]:
+    """Where else a published layout nests the language model: an object that states a shape; else as it is stated."""
     for key in NESTED:
         outer, inner = _held(data, key)
         if isinstance(inner, dict) and inner.get("num_hidden_layers") is not None:  # pyright: ignore[reportUnknownMemberType]
             return key, outer, cast("Raw", inner)
-    return usual, data, None
+    return usual, data if stated is None else _held(data, usual)[0], stated
 
 
 def set_right(raw: Raw, rules: Family, outer: Raw | None = None, prefix: str = "") -> Config:
@@ -160,6 +219,10 @@ def _with_outer(inner: Family, wrapper: Family, key: str, *, flat: bool = False)
     )
 
 
+OF_LAYERS = ("block_configs", "per_layer_config")
+"""Keys that give single layers other numbers (NAS exports; transformers 5.24, integrations/heterogeneity)."""
+
+
 def _model_type(data: Raw) -> str | None:
     stated = data.get("model_type")
     return None if stated is None else model_type_of(data)
@@ -173,5 +236,10 @@ def proven(c: Config, data: Raw) -> None:
         classes.checked(data, c.rules)
     if data.get("pruned_heads"):
         raise contradiction("pruned_heads is not empty: the stored projections are narrower than the heads stated")
+    told = next((k for k in OF_LAYERS if c.raw.get(k) and k not in c.rules.named and k not in c.rules.irrelevant), None)
+    if told is not None:
+        raise not_derivable(
+            f"{told} gives layers numbers of their own, and the rules of {c.rules.model_type} read none"
+        )
     per_layer.checked(c)
     switches.settled(c)

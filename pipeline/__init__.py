@@ -1,3 +1,3 @@
 """Everything of the atlas that touches the world: crawl, archive, snapshots, queries, pages, commands."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -49,3 +49,7 @@ class NotFound(AtlasError):
     """No such model or snapshot."""
 
     exit_code = 8
+
+
+class Ambiguous(NotFound):
+    """A name that several models bear."""

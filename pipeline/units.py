@@ -23,8 +23,8 @@ def binary(n: float) -> str:
 
 
 def scaled(n: float) -> str:
-    """A count with K, M, B or T."""
-    for size, unit in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K")):
+    """A count with K, M, B or T; beyond that with P, for 10^15."""
+    for size, unit in ((1e15, "P"), (1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K")):
         if abs(n) >= size:
             return f"{n / size:.3g}{unit}" if abs(n) / size < 999.5 else f"{n / size:.0f}{unit}"
     return f"{n:g}"

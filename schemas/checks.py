@@ -156,7 +156,8 @@ def _identity() -> Iterator[Rule]:
         "configs",
         "a config is refused with a reason or has a design, never both and never neither",
         "SELECT config_id FROM configs LEFT JOIN refusals USING (config_id)"
-        " WHERE (verdict = 'refused') = (design_id IS NOT NULL) OR (verdict = 'refused') = (refusals.kind IS NULL)",
+        " WHERE (verdict IN ('refused', 'measured')) = (design_id IS NOT NULL)"
+        " OR (verdict IN ('refused', 'measured')) = (refusals.kind IS NULL)",
     )
     yield Rule(
         "configs",

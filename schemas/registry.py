@@ -273,7 +273,12 @@ STORED = Table(
         _must(count("tensors", "Tensors of this kind.", "tensors")),
         count("elements", "Elements of them, packed ones once; null where their length is data.", "elements"),
         count("bytes", "Bytes of them; null where their length is data.", "bytes"),
-        word("evidence", "What says so: header, index or rule.", StoredEvidence, nullable=False),
+        word(
+            "evidence",
+            "What says so: header, index, the Hub's counts by type (hub), or rule.",
+            StoredEvidence,
+            nullable=False,
+        ),
     ),
 )
 

@@ -11,7 +11,12 @@ _VERDICT_OF_CHECKS = (
     "SELECT repo_id, CASE WHEN bool_or(result = 'off') THEN 'off' WHEN bool_or(result = 'exact') THEN 'exact'"
     " ELSE 'unchecked' END AS result FROM checks GROUP BY repo_id"
 )
+_STORED_BYTES = (
+    "SELECT subject, CASE WHEN count(bytes) = count(*) THEN sum(bytes)::BIGINT END AS bytes"
+    " FROM stored GROUP BY subject"  # of a repository's own headers, settings or counts
+)
 _SPECIAL = {
+    "weight_bytes_checkpoint": "coalesce(w.bytes, c.weight_bytes_checkpoint)",
     "check": "coalesce(k.result, 'unchecked')",
     "refusal_kind": "r.kind",
     "refusal_reason": "r.reason",
@@ -30,6 +35,7 @@ def fingerprints() -> str:
         f"CREATE VIEW fingerprints AS SELECT\n  {columns}\nFROM models m JOIN configs c ON c.config_id = m.config_id"
         " LEFT JOIN designs d ON d.design_id = c.design_id LEFT JOIN refusals r ON r.config_id = c.config_id"
         f" LEFT JOIN ({_VERDICT_OF_CHECKS}) k ON k.repo_id = m.repo_id"
+        f" LEFT JOIN ({_STORED_BYTES}) w ON w.subject = m.repo_id"
     )
 
 

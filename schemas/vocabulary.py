@@ -48,6 +48,7 @@ class StoredEvidence(StrEnum):
 
     HEADER = "header"
     INDEX = "index"
+    HUB = "hub"  # the Hub's own counts by type, which the structure explains to the unit
     RULE = "rule"
 
 

@@ -16,7 +16,7 @@ GROUND = {"errors", "text", "units", "durable", "options"}
 FLOORS = [
     {"sources"},
     {"hub", "store"},
-    {"ask", "verify", "drawing"},
+    {"ask", "verify", "drawing", "engines"},
     {"guide"},
     {"refresh"},
     {"sheets"},

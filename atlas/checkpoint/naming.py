@@ -55,6 +55,7 @@ class Spelling(NamedTuple):
         return Spelling(tuple(n.replace("{i}", str(index)) for n in self.names), self.transposed)
 
 
+@lru_cache(maxsize=65536)
 def pattern(name: str) -> str:
     """A name with its numbers (and the places for them) left open."""
     return _NUMBERS.sub("#", name)
@@ -143,6 +144,8 @@ def places(made: Rules) -> Iterator[Place]:
 
 def placed(made: Rules, model: Model, present: frozenset[str]) -> Place:
     """The place where most of the model's tensors are found; `present` are the patterns of the checkpoint's names."""
+    if not present:
+        return next(places(made))
     names = [
         (run.stack, t.name)
         for run in model.runs
@@ -151,12 +154,12 @@ def placed(made: Rules, model: Model, present: frozenset[str]) -> Place:
         for p in each.parts
         for t in p.tensors
     ]
-    wanted = list(dict.fromkeys(names))
-    ends = [t.name for p in model.ends.parts for t in p.tensors]
+    wanted = [(stack, made.of(n)) for stack, n in dict.fromkeys(names)]
+    ends = [made.of(t.name) for p in model.ends.parts for t in p.tensors]
 
     def hits(place: Place) -> int:
-        layers = sum(any(is_present(s.after(place.layer(stack)), present) for s in made.of(n)) for stack, n in wanted)
-        return layers + sum(any(is_present(_ended(place, s), present) for s in made.of(n)) for n in ends)
+        layers = sum(any(is_present(s.after(place.layer(stack)), present) for s in of) for stack, of in wanted)
+        return layers + sum(any(is_present(_ended(place, s), present) for s in of) for of in ends)
 
     return max(places(made), key=hits)
 

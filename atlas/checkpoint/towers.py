@@ -14,10 +14,10 @@ def stored(tower: Tower) -> Iterator[Tensor]:
     for run in tower.runs:
         for index in range(run.repeats):
             for t in (t for each in run.layers for p in each.parts for t in p.tensors if t.stored):
-                yield from _copies(t._replace(name=t.name.replace("{i}", str(index))))
+                yield from copies(t._replace(name=t.name.replace("{i}", str(index))))
 
 
-def _copies(t: Tensor) -> Iterator[Tensor]:
+def copies(t: Tensor) -> Iterator[Tensor]:
     """The tensor, or each of its copies where the name counts them."""
     if "{e}" not in t.name:
         yield t

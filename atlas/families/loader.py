@@ -191,6 +191,17 @@ IRRELEVANT = frozenset(_REVIEWED["keys"])
 NEUTRAL: Mapping[str, tuple[Any, ...]] = {k: tuple(v) for k, v in _REVIEWED["neutral"].items()}
 """Values that say nothing under a key that says something with others."""
 
+FOREIGN = frozenset(_REVIEWED["foreign"]["keys"])
+"""Keys of geometry that other classes read: they say nothing under a class whose code does not."""
+_READ_AS_CODE = frozenset(_REVIEWED["foreign"]["of"].split())
+_BUT: Mapping[str, list[str]] = _REVIEWED["foreign"]["but"]
+
+
+def unread_by_class(model_type: str, key: str) -> bool:
+    """Whether the code of the library's class was read, and reads no key of this name."""
+    return key in FOREIGN and model_type in _READ_AS_CODE and key not in _BUT.get(model_type, ())
+
+
 BESIDE = IRRELEVANT.union(_REVIEWED["beside"])
 """Keys of a wrapper that say nothing of its language model."""
 

@@ -14,7 +14,7 @@ from atlas.families.loader import class_names, made, merged, over, row
 from atlas.families.rules import Family
 from atlas.parse import Raw
 
-_HEAD = ("on", "for_classes", "states", "reads")
+_HEAD = ("on", "for_classes", "states", "where", "reads")
 
 
 @cache
@@ -36,8 +36,15 @@ def applied(rules: Family, data: Raw, cls: str | None) -> Family:
     """The rules for this class, or for what this key says: those of an overlay where one fits, else the family's."""
     names = _by_family().get(rules.model_type, ())
     found = [n for n in names if cls in _tables()[n].get("for_classes", ())]
-    found += [n for n in names if data.get(_tables()[n].get("states", "")) is not None]
+    found += [n for n in names if _states(_tables()[n], data)]
     return _overlaid(rules.model_type, found[0]) if found else rules
+
+
+def _states(table: Mapping[str, Any], data: Raw) -> bool:
+    """Whether a config states the key that no plain class has, beside what else the table asks for."""
+    if data.get(table.get("states", "")) is None:
+        return False
+    return all(data.get(key) == value for key, value in table.get("where", {}).items())
 
 
 @cache

@@ -45,6 +45,12 @@ def _touched(t: Tensor, tokens: int) -> float:
     return touched(choices, t.touched, tokens) * t.stored / choices
 
 
+def experts_touched(model: Model, tokens: int) -> float | None:
+    """Experts of the first routed layer that a step over `tokens` tokens touches in the mean; None without experts."""
+    routed = _experts(model)
+    return _touched(routed[0], tokens) if routed else None
+
+
 def _experts(model: Model) -> list[Tensor]:
     """Matrices of routed feed-forward networks; attention may have experts of its own."""
     feeding = [p for each in model.counted() for p in each.parts if isinstance(p.info, Feeding)]
@@ -73,9 +79,8 @@ def sent_per_token(model: Model, width: float = CACHE_WIDTH) -> tuple[float, flo
 
 def expert_columns(model: Model) -> dict[str, object]:
     """The columns of experts in a batch and on a network; null where a model has no routed experts."""
-    routed = _experts(model)
     sent = sent_per_token(model)
-    found: dict[str, object] = {f"experts_touched_b{b}": _touched(routed[0], b) if routed else None for b in BATCHES}
+    found: dict[str, object] = {f"experts_touched_b{b}": experts_touched(model, b) for b in BATCHES}
     found |= {f"decode_weight_bytes_b{b}": ceil(CACHE_WIDTH * matmul_weights_read(model, b)) for b in BATCHES}
     return found | {
         "dispatch_bytes_per_token": int(sent[0]) if sent else None,

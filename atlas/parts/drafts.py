@@ -72,3 +72,12 @@ def eagle(s: Eagle) -> tuple[Part, ...]:
         part("buffers", maps),
         *mask,
     )
+
+
+@lru_cache(maxsize=1024)
+def features(vocab: int, d: int, bias: bool) -> tuple[Part, ...]:
+    """The embedding of the target, which the file keeps, and a matrix over token and state (EAGLE)."""
+    fc = [Tensor("fc.weight", (d, 2 * d), X)]
+    fc += [Tensor("fc.bias", (d,), X, Role.VECTOR)] * bias
+    table = part("embedding", [Tensor("embed_tokens.weight", (vocab, d), E, Role.LOOKUP)])
+    return table, part("draft.fc", fc)

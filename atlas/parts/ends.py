@@ -73,8 +73,8 @@ def _dense(name: str, out: int, inside: int) -> list[Tensor]:
     ]
 
 
-TWO_LAYERS = ("process_reward", "outcome_reward")
-"""Heads of a square matrix, a ReLU and a matrix to the outputs, both with a bias."""
+TWO_LAYERS = ("process_reward", "outcome_reward", "deep_score")
+"""Heads of a square matrix, an activation and a matrix to the outputs, both with a bias."""
 
 
 @lru_cache(maxsize=256)

@@ -73,12 +73,13 @@ def tied(c: Config) -> bool:
 
 
 def labels_of(c: Config) -> int:
-    """Outputs of a classifier: num_labels, else the length of id2label, else 2 as the library takes it."""
+    """Outputs of a classifier: num_labels, else the length of id2label, else what the class takes, mostly 2."""
     stated = c.outer.get("num_labels")
     if type(stated) is int and 0 < stated <= 1_000_000:
         return stated
     table = c.outer.get("id2label")
-    return len(table) if isinstance(table, dict) and table else 2  # pyright: ignore[reportUnknownArgumentType]
+    unstated: int = c.rules.facts.get("default_labels", 2)
+    return len(table) if isinstance(table, dict) and table else unstated  # pyright: ignore[reportUnknownArgumentType]
 
 
 def decoder(c: Config, *, norm_bias: bool | None = None) -> Made:

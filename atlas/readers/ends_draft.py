@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from atlas.numbers.structure import Part
 from atlas.parts.both_ways import wider_inside
-from atlas.parts.drafts import Eagle, corrected, eagle, joined, markov
+from atlas.parts.drafts import Eagle, corrected, eagle, features, joined, markov
 from atlas.readers.attention import read_gqa
 from atlas.readers.ends import Made, head_of
 from atlas.readers.view import View
@@ -89,6 +89,12 @@ def eagle3(c: Config, *, masked: bool = False) -> Made:
     return eagle(Eagle(vocab, drafted, d, inside, c.word("norm_class"), masked)), head_of(c)[0]
 
 
+def eagle_of_features(c: Config) -> Made:
+    """The first EAGLE: the target's embedding, and a matrix over token and state; the head is the target's."""
+    c.derived("tie_word_embeddings", False, "the head is the target's")
+    return features(c.count("vocab_size"), c.count("hidden_size"), c.flag("bias")), head_of(c)[0]
+
+
 def peagle(c: Config) -> Made:
     """The same, with a vector for the states that are not known yet."""
     return eagle3(c, masked=True)
@@ -109,6 +115,7 @@ ENDS: dict[str, Callable[[Config], Made]] = {
     "dflash": dflash,
     "dspark": dspark,
     "domino": domino,
+    "eagle": eagle_of_features,
     "eagle3": eagle3,
     "peagle": peagle,
 }

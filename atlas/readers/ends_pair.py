@@ -9,28 +9,43 @@ from atlas.numbers.structure import Part, Standing, Tensor
 from atlas.parts import heads, tables
 from atlas.parts.ends import kept
 from atlas.parts.norms import norm
-from atlas.readers.ends import Made, known_head, tied
+from atlas.readers.ends import FIXED, Made, known_head, labels_of, tied
 from atlas.reading.config import Config
 from atlas.reading.encoder import encoder_reader
 from atlas.refusal import bad_value, not_derivable
+from schemas.vocabulary import Role
 
 
 def pair(c: Config) -> Made:
     """Tables of tokens; per stack its positions, norms and what stands beside; the head."""
     stacks = by_class(c)
-    cls, kind = known_head(c, "lm", "none")
+    cls, kind = known_head(c, "lm", "none", "sequence", "qa")
     both = len(stacks) == 2
     all_tied = _effective_tie(c, kind, causal=stacks == ("decoder",))
     made = [kept("embedding", *_tokens(c, stacks, all_tied)), *(p for s in stacks for p in _around(c, s))]
     return (*made, *_head(c, kind, both)), cls
 
 
+def _tables_tied(c: Config) -> bool | None:
+    """Whether a pair inside a wrapper shares its tables, by its own word; the head is the wrapper's alone.
+
+    None where no wrapper is around, or the decoder stands in it alone.
+    """
+    if c.outer is c.raw or c.rules.outer.get("decoder_alone"):
+        return None
+    own, theirs = c.opt("tie_word_embeddings"), c.outer.get("tie_word_embeddings")
+    said = "the wrapper's key, or its class where it states none: the head is the wrapper's"
+    c.derived("tie_word_embeddings", bool(c.rules.outer.get("tie_word_embeddings") if theirs is None else theirs), said)
+    return bool(own)
+
+
 def _effective_tie(c: Config, kind: str, causal: bool) -> bool:
     """Whether every table is the shared one; whether the head is that table is noted."""
-    stated, always = tied(c), bool(c.rules.facts.get("always_tied"))
+    always, tables_tied = bool(c.rules.facts.get("always_tied")), _tables_tied(c)
+    stated = tied(c)
     rule = "tie_word_embeddings ties every table to the shared one"
-    all_tied = c.derived("all_tied", always or stated, rule)
-    if kind == "none":
+    all_tied = c.derived("all_tied", always or (stated if tables_tied is None else tables_tied), rule)
+    if kind != "lm":
         c.derived("tie_word_embeddings", False, "the class has no language-model head to tie")
     elif always:
         c.derived("tie_word_embeddings", True, "the class ties the head to the token table whatever the config states")
@@ -98,6 +113,10 @@ BESIDE: dict[str, Callable[[Config, int], list[Tensor]]] = {
 
 
 def _head(c: Config, kind: str, both: bool) -> Iterable[Part]:
+    if kind in ("sequence", "qa"):  # a dense layer before the labels of a text; the two ends of a span are read plainly
+        text = kind == "sequence"
+        labels = labels_of(c) if text or c.rules.facts.get("spans_by_labels") else FIXED["qa"]
+        yield heads.classifier(labels, c.count("hidden_size"), text, Role.ONCE if text else Role.MATMUL)
     if kind != "lm":
         return
     vocab = c.count("vocab_size")

@@ -25,7 +25,8 @@ from atlas.parts.recurrent import (
 from atlas.parts.selective import HeadedMamba, Mamba, Mamba2, headed_mamba, mamba, mamba2
 from atlas.readers.attention import head_dim
 from atlas.readers.view import View
-from atlas.refusal import contradiction, not_derivable
+from atlas.reading.values import finite
+from atlas.refusal import bad_value, contradiction, not_derivable
 
 
 def read_mamba2(v: View) -> Part:
@@ -89,9 +90,10 @@ def read_mamba(v: View) -> Part:
 
 def _inner_width(v: View, d: int) -> int:
     """The stated inner width, which goes before the expansion (Falcon-Mamba-7B states 8,192 beside 16 x 4,096)."""
-    stated, expand = v.opt_count("mamba_inner"), v.config.number("mamba_expand") or 0.0
+    stated = v.opt_count("mamba_inner")
     if stated is not None:
         return stated
+    expand = finite("mamba_expand", v.config.need("mamba_expand"))
     if expand * d < 1:
         raise contradiction(f"an expansion of {expand:g} leaves no inner width")
     return v.derived("mamba_inner", int(expand * d), f"{expand:g} x hidden_size")
@@ -131,13 +133,21 @@ def read_gated_delta(v: View) -> Part:
     )
 
 
+def _share(v: View, field: str) -> float:
+    """A width as a share of another; raises `Unknown` where it is null, `Refused` where it is not above 0."""
+    share = finite(field, v.config.need(field))
+    if share <= 0:
+        raise bad_value(field, share, "a number above 0")
+    return share
+
+
 def read_gated_linear(v: View) -> Part:
     """Linear attention as the config states it: widths are shares of the hidden size, or heads of a stated width."""
     d, heads, stated = v.count("hidden_size"), v.count("num_attention_heads"), v.opt_count("head_dim")
     value_heads = v.opt_count("num_value_heads") or heads
-    wide = (v.config.number("expand_k") or 0.0) * d if stated is None else heads * stated
-    many = (v.config.number("expand_v") or 0.0) * (d if stated is None else value_heads * stated)
-    if wide != int(wide) or many != int(many) or not wide or not many or wide % heads or many % value_heads:
+    wide = _share(v, "expand_k") * d if stated is None else heads * stated
+    many = _share(v, "expand_v") * (d if stated is None else value_heads * stated)
+    if wide != int(wide) or many != int(many) or wide % heads or many % value_heads:
         raise contradiction(f"keys of {wide:g} and values of {many:g} do not divide into {heads} and {value_heads}")
     if value_heads != heads:
         raise not_derivable("num_v_heads is not num_heads: no published model has it")

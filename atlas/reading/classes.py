@@ -70,12 +70,27 @@ def _unlisted(cls: str, family: str) -> Refused:
 
 def adapter_of(data: Raw) -> str | None:
     """What an adapter's own config says of itself, as a sentence; None where this is no adapter's."""
+    of_class = data.get("model_class")
+    if isinstance(of_class, str) and isinstance(data.get("config"), dict) and not data.get("architectures"):
+        base = data.get("model_name")  # of the library `adapters`, whose files state the model's type and width too
+        named = f"; it belongs to {base[:120]}" if isinstance(base, str) and base else ""
+        return f"an adapter of {of_class[:60]}, which has no architecture of its own{named}"
     if data.get("model_type") is not None or not isinstance(data.get("peft_type"), str):
         return None
     base, rank = data.get("base_model_name_or_path"), data.get("r")
-    of = f" of rank {rank}" if type(rank) is int else ""
+    of = f" of rank {rank}" if type(rank) is int and 0 < rank < 1 << 20 else ""
     named = f"; it belongs to {base[:120]}" if isinstance(base, str) and base else ""
     return f"an adapter ({data['peft_type'][:40]}{of}), which has no architecture of its own{named}"
+
+
+def heads_of(data: Raw) -> str | None:
+    """What a file of Medusa's or Hydra's heads says of itself: their widths are those of a model it only names."""
+    name = next((n for n in ("medusa", "hydra") if data.get(f"{n}_num_heads") is not None), None)
+    if name is None:
+        return None
+    base = data.get("base_model_name_or_path")
+    of = base[:120] if isinstance(base, str) and base else "a model that is not named"
+    return f"{name}_num_heads: drafting heads on {of}, whose width and vocabulary are needed and not in this file"
 
 
 def model_type_of(data: Raw) -> str:
@@ -84,6 +99,8 @@ def model_type_of(data: Raw) -> str:
     adapter = adapter_of(data)
     if adapter is not None:
         raise Refused(RefusalKind.ADAPTER, adapter)
+    if stated is None and (heads := heads_of(data)) is not None:
+        raise Refused(RefusalKind.MISSING_KEY, heads)
     if stated is None:
         raise Refused(
             RefusalKind.MISSING_KEY, "model_type is needed and not in the config: nothing says which family this is"

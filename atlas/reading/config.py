@@ -94,10 +94,15 @@ class Config:
         if stated is not None:
             return self.note(field, stated, EXPLICIT, field)
         if given is None and field in self.rules.outer:
-            return self.note(
-                field, self.rules.outer[field], Origin.CLASS_DEFAULT.value, "wrapper's class when the key is absent"
-            )
+            return self.note(field, self.rules.outer[field], Origin.CLASS_DEFAULT.value, self._of_classes(field))
         return self._of_two(field, given)
+
+    def _of_classes(self, field: str) -> str:
+        """What is said where no level states a value; the language model's own class is named where it differs."""
+        said, inner = "wrapper's class when the key is absent", self.rules.defaults.get(field)
+        if inner is None or bool(inner) == bool(self.rules.outer[field]):
+            return said
+        return f"{said}; the language model's own class takes {str(inner).lower()} then"
 
     def _of_two(self, field: str, given: Any) -> Any:
         """The language model's word where the wrapper says nothing; both readings are noted where they differ."""

@@ -25,7 +25,7 @@ def corrected(raw: Raw, rows: tuple[Correction, ...]) -> tuple[Raw, dict[str, st
         if all(stated(raw, key) == value for key, value in each.expect.items()):
             for key, value in each.set.items():
                 said[key] = f"{key}, where the file says {stated(raw, key)!r}: {each.reason}"
-                raw = _with(raw, key.split("."), value)
+                raw = overwritten(raw, key.split("."), value)
     return raw, said
 
 
@@ -37,11 +37,11 @@ def stated(raw: Raw, key: str) -> Any:
     return found  # pyright: ignore[reportUnknownVariableType]
 
 
-def _with(raw: Raw, steps: list[str], value: Any) -> Raw:
+def overwritten(raw: Raw, steps: list[str], value: Any) -> Raw:
     """A copy with another value under a key; the file's own object stays as it is."""
     head, *rest = steps
     inner: Any = raw.get(head)
-    return {**raw, head: _with(inner if isinstance(inner, dict) else {}, rest, value) if rest else value}  # pyright: ignore[reportUnknownArgumentType]
+    return {**raw, head: overwritten(inner if isinstance(inner, dict) else {}, rest, value) if rest else value}  # pyright: ignore[reportUnknownArgumentType]
 
 
 def noted(evidence: tuple[Evidence, ...], said: Mapping[str, str], prefix: str) -> tuple[Evidence, ...]:

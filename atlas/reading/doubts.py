@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from atlas.families.loader import NEUTRAL
+from atlas.families.loader import NEUTRAL, unread_by_class
+from atlas.reading import classes
 from atlas.refusal import shown
 
 if TYPE_CHECKING:
     from atlas.reading.config import Config
 
+MASK = "is_causal"
+"""Where a wrapper says it beside its language model, which alone the library asks."""
 MOST = 5
 """Keys that one sentence names."""
 
@@ -26,7 +29,7 @@ def doubts(c: Config, unread: Iterable[str]) -> tuple[str, ...]:
     for path in unread:
         key = path.removeprefix(c.prefix)
         value = c.raw[key] if path.startswith(c.prefix) and key in c.raw else c.outer.get(path)
-        if _speaks(value) and key not in c.rules.named and not _repeats(c, key, value):
+        if (_speaks(value) or key == MASK) and key not in c.rules.named and not _silent(c, key, value):
             found.append(path)
     return tuple(found)
 
@@ -34,6 +37,14 @@ def doubts(c: Config, unread: Iterable[str]) -> tuple[str, ...]:
 def _speaks(value: Any) -> bool:
     """Whether a value is of a kind that may say something of a shape."""
     return value is True or (type(value) in (int, float)) or (isinstance(value, list | dict) and bool(value))  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _silent(c: Config, key: str, value: Any) -> bool:
+    """Whether a key of a speaking kind says nothing here: it repeats the answer, or the class is known not to read it.
+
+    A file that brings code of its own may read whatever it states.
+    """
+    return _repeats(c, key, value) or (unread_by_class(c.rules.model_type, key) and not classes.remote(c.outer))
 
 
 def _repeats(c: Config, key: str, value: Any) -> bool:

@@ -12,17 +12,17 @@ from schemas.vocabulary import ModelKind
 
 REWARDS = frozenset(("value", "value_bias", "process_reward", "outcome_reward"))
 """Heads with an output that says how good a text is."""
-CLASSIFIERS = frozenset(("score", "token_score", "qa", "sequence", "token", "discriminator"))
+CLASSIFIERS = frozenset(("score", "deep_score", "token_score", "qa", "sequence", "token", "discriminator"))
 """Heads with an output per label, of a text, of a token, or of the ends of a span."""
 
 BY_WORD = {
-    ModelKind.DRAFT: ("eagle", "medusa", "dflash", "dspark", "domino", "draft", "speculator", "mtp", "hydra"),
+    ModelKind.DRAFT: ("eagle", "medusa", "dflash", "dspark", "domino", "draft", "speculator", "mtp", "nextn", "hydra"),
     ModelKind.REWARD: ("reward", "valuehead", "prm"),
 }
 """Words in a class name or model_type that say what a refused file is."""
 
 
-OF_DRAFTS = ("medusa_", "eagle_", "dflash_", "dspark_", "speculators_")
+OF_DRAFTS = ("medusa_", "hydra_", "eagle_", "dflash_", "dspark_", "speculators_")
 """Beginnings of keys that only drafts have."""
 
 

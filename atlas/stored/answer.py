@@ -6,7 +6,6 @@ evidence there is no number, and the reason says what is missing.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ from atlas.stored.form import Unsaid
 from atlas.stored.held import by_dtype, rows, total_bytes
 from atlas.stored.rule import stores_tied_once, variants
 from atlas.stored.settings import Settings
-from atlas.stored.subject import Subject, stated_dtype
+from atlas.stored.subject import Subject
 
 HEADER, INDEX, RULE = "header", "index", "rule"
 SILENT = (
@@ -52,28 +51,6 @@ def storage(of: Subject | None, s: Settings | None, files: Files | None = None) 
     if of is None or s is None or not found:
         return Storage(reason=reason or SILENT)
     return _by_rule(found, sure=not found[1:] or stores_tied_once(of, s))
-
-
-_KNOWN: dict[tuple[object, ...], Storage] = {}
-_MOST = 2_048
-
-
-def by_settings(of: Subject, s: Settings | None) -> Storage:
-    """What `storage` says without files, remembered by all that it follows from.
-
-    Most quantized repositories have a structure, and settings, that another has.
-    """
-    if s is None:
-        return storage(of, s)
-    settings = hashlib.sha256(repr(s).encode("utf-8", "backslashreplace")).digest()
-    written = of.config.get("transformers_version")
-    key = (of.model, of.family, of.towers, of.drafts, stated_dtype(of.config), str(written), settings)
-    found = _KNOWN.get(key)
-    if found is None:
-        if len(_KNOWN) >= _MOST:
-            _KNOWN.clear()
-        found = _KNOWN[key] = storage(of, s)
-    return found
 
 
 def _possible(of: Subject | None, s: Settings | None, files: Files) -> Iterator[tuple[StoredRow, ...] | str]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 
 from atlas.stored import kept
-from atlas.stored.form import DTYPES, Form, Part, Unsaid, ceil
-from atlas.stored.matching import inside, texts
+from atlas.stored.form import DTYPES, Form, Part, Unsaid, ceil, head_apart
+from atlas.stored.matching import skipped, texts
 from atlas.stored.scheme import Context, Scheme
 from atlas.stored.settings import Settings
-from atlas.stored.units import EXPERT, HEAD, ROUTER, TABLE, Unit
+from atlas.stored.units import EXPERT, ROUTER, TABLE, Unit
 
 _BLOCK, _NESTED, _VALUES, _CODES = 64, 256, 16, 256
 _STORAGE = {"uint8": ("U8", 2), "bfloat16": ("BF16", 4), "float16": ("F16", 4), "float32": ("F32", 8)}
@@ -26,14 +26,16 @@ def scheme(s: Settings, c: Context) -> Scheme:
     eight, four = s.get("load_in_8bit") is True, s.get("load_in_4bit") is True
     if eight == four:
         raise Unsaid("neither load_in_4bit nor load_in_8bit says how many bits there are")
-    skips = inside(texts(s.get("llm_int8_skip_modules"), "llm_int8_skip_modules") or ["lm_head"])
+    listed = texts(s.get("llm_int8_skip_modules"), "llm_int8_skip_modules")
+    skips = skipped(listed or ["lm_head"], c.version, wrapped=c.has_towers)
+    head_apart(is_tied=c.is_tied, taken=bool(listed) and not skips("lm_head"))
     storage = _STORAGE.get(str(s.get("bnb_4bit_quant_storage") or "uint8"))
     if storage is None:
         raise Unsaid("bnb_4bit_quant_storage is no type that is described")
     kind, double = str(s.get("bnb_4bit_quant_type") or "fp4"), s.get("bnb_4bit_use_double_quant") is True
 
     def form(u: Unit) -> Form | None:
-        if u.kind in (TABLE, HEAD) or skips(u.module) or untouched(u, c):
+        if u.kind == TABLE or skips(u.module) or untouched(u, c):
             return None
         return _eight(u) if eight else _four(u, kind, storage, c, double=double)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from atlas.stored import kept
-from atlas.stored.form import Form, Part, Unsaid, bits_of, ceil, group_of
+from atlas.stored.form import Form, Part, Unsaid, bits_of, ceil, group_of, head_apart
 from atlas.stored.matching import exact_or_re, texts
 from atlas.stored.scheme import Context, Scheme, caches
 from atlas.stored.settings import Settings
@@ -20,7 +20,7 @@ class _Group(NamedTuple):
     every: bool
     form: str
     weights: Mapping[str, Any]
-    static_inputs: bool
+    beside: tuple[tuple[str, str | None], ...]  # scales and zeros of static inputs and outputs, by what and own type
     inputs: bool
 
 
@@ -30,6 +30,7 @@ def scheme(s: Settings, c: Context) -> Scheme:
         raise Unsaid("sparse weights are stored by their pattern, which the settings do not give")
     ignored = texts(s.get("ignore"), "ignore")
     left, groups = exact_or_re(ignored), _groups(s)
+    head_apart(is_tied=c.is_tied, taken=not left("lm_head") and any(g.every or g.named("lm_head") for g in groups))
     towers_left = any(_is_of_tower(n) for n in ignored)
     shape = "I64" if s.get("version") is not None else "I32"
 
@@ -38,7 +39,9 @@ def scheme(s: Settings, c: Context) -> Scheme:
             return None
         if u.own_class and towers_left:
             return None
-        group = next((g for g in groups if g.named(u.module)), None) or next((g for g in groups if g.every), None)
+        group = next((g for g in groups if g.named(u.module)), None) or next(
+            (g for g in groups if g.every and not u.is_conv1d), None
+        )
         return None if group is None else _form(u, group, c.dtype, shape)
 
     targets = tuple(g.named for g in groups if not g.every)
@@ -67,9 +70,18 @@ def _group(g: Mapping[str, Any], general: Any) -> _Group:
         raise Unsaid("a group of config_groups has no format or no weights")
     targets = texts(g.get("targets"), "targets")
     named, inputs = exact_or_re([t for t in targets if t != _LINEAR]), _object(g.get("input_activations"))
-    return _Group(
-        named, _LINEAR in targets, form, weights, bool(inputs) and inputs.get("dynamic") is False, bool(inputs)
-    )
+    beside = (*_static(inputs), *_static(_object(g.get("output_activations"))))
+    return _Group(named, _LINEAR in targets, form, weights, beside, bool(inputs))
+
+
+def _static(stated: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
+    """What is stored for static activations: a scale in the model's type, and a zero where they are not symmetric."""
+    if stated and stated.get("dynamic") is False:
+        if stated.get("strategy") not in (None, "tensor", "tensor_group"):
+            raise Unsaid("static scales of activations that are not one a tensor are not described")
+        yield "scale", None
+        if stated.get("symmetric") is False:
+            yield "zero_point", "I8" if stated.get("type") == "int" else "F8_E4M3"
 
 
 def _form(u: Unit, g: _Group, dtype: str, shape: str) -> Form:
@@ -132,9 +144,12 @@ def _plain(u: Unit, g: _Group, dtype: str, shape: str) -> Form:
     parts = [Part("weight", "F8_E4M3" if is_float else "I8", u.shape), Part("scale", dtype, scales)]
     if g.weights.get("symmetric") is False:
         parts.append(Part("zero_point", "I8", scales))
-    if g.static_inputs:
-        parts.append(Part("scale", dtype, (1,)))
+    parts += _beside(g, dtype)
     return Form(f"fp8_{word}" if is_float else f"int{bits}_{word}", bits, group, "none", tuple(parts))
+
+
+def _beside(g: _Group, dtype: str) -> list[Part]:
+    return [Part(what, own or dtype, (1,)) for what, own in g.beside]
 
 
 def _packed(u: Unit, g: _Group, dtype: str, shape: str) -> Form:
@@ -151,6 +166,7 @@ def _packed(u: Unit, g: _Group, dtype: str, shape: str) -> Form:
         parts.append(Part("zero_point", "I32", (ceil(u.out * bits, 32), scales[-1])))
     if w.get("actorder") == "group":
         parts.append(Part("order", "I32", (u.into,)))
+    parts += _beside(g, dtype)
     return Form(f"packed_int{bits}_{word}", bits, group, "int32 along in", tuple(parts))
 
 

@@ -79,3 +79,9 @@ def bits_of(stated: object, known: tuple[int, ...] = (2, 3, 4, 5, 6, 8)) -> int:
     if type(stated) is not int or stated not in known:
         raise Unsaid(f"bits is none of {', '.join(map(str, known))}")
     return stated
+
+
+def head_apart(*, is_tied: bool, taken: bool) -> None:
+    """Raises `Unsaid` where settings take a head that is tied: some tools part the two, others leave both."""
+    if is_tied and taken:
+        raise Unsaid("the settings take the head, which is tied: whether the two are stored apart is not said")

@@ -7,11 +7,12 @@ same; the scales of a layer's experts are one tensor each way, of the fused shap
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from atlas.stored import kept
+from atlas.stored import kept, powers
 from atlas.stored.form import Form, Part, Unsaid, ceil
-from atlas.stored.matching import ends, texts
+from atlas.stored.matching import ends, skipped, texts
 from atlas.stored.scheme import Context, Scheme
 from atlas.stored.settings import Settings
 from atlas.stored.units import EXPERT, GATE, HEAD, ROUTER, TABLE, Unit
@@ -20,24 +21,27 @@ _OF_TRANSFORMERS = ("modules_to_convert", "dequantize")
 _LEFT = ("eh_proj", "weights_proj")
 """Linear layers that publishers leave in 16 bits without a word: what joins a drafting layer, an indexer's weights."""
 _GATE, _UP = (".gate_proj", ".w1"), (".up_proj", ".w3")
+_OF_MISTRAL = ("ministral3", "mistral3")
 SIZES = 2
 
 
 def scheme(s: Settings, c: Context) -> Scheme:
     """The form of every module. Raises `Unsaid`."""
     own = of_transformers(s)
-    if s.get("moe_quant_algo") is not None or c.model_type == "deepseek_v4":
+    if powers.is_so(c) and not own:
+        return powers.scheme(s, c)
+    if s.get("moe_quant_algo") is not None:
         raise Unsaid("what stays wide, and in which types, beside experts of four bits is not said")
     block = _block(s.get("weight_block_size"))
-    if s.get("activation_scheme") == "static":
-        raise Unsaid("static scales of activations are stored too, and their type is not said")
+    inputs = _inputs(s, c, block)
     left = texts(s.get("modules_to_not_convert") or s.get("ignored_layers"), "modules_to_not_convert")
-    skipped = ends(left or ["lm_head"])
+    named = left or ["lm_head"]
+    skips = skipped(named, c.version, wrapped=c.has_towers) if own else ends(named)
 
     def form(u: Unit) -> Form | None:
-        if u.kind in (TABLE, HEAD, ROUTER) or skipped(u.module) or (not own and _is_left(u)):
+        if u.kind in (TABLE, HEAD, ROUTER) or u.is_conv1d or skips(u.module) or (not own and _is_left(u)):
             return None
-        return _own(u, block, c) if own else _block_form(u, block)
+        return inputs(_own(u, block, c) if own else _block_form(u, block), u)
 
     return Scheme(form, kept.router_and_bias(c) if own else kept.of_publisher(c))
 
@@ -45,6 +49,28 @@ def scheme(s: Settings, c: Context) -> Scheme:
 def of_transformers(s: Settings) -> bool:
     """Whether transformers quantized the model itself: only it writes these keys."""
     return any(k in s.raw for k in _OF_TRANSFORMERS)
+
+
+def _inputs(s: Settings, c: Context, block: tuple[int, int] | None) -> Callable[[Form, Unit], Form]:
+    """Adds a scale for the inputs of every module, where those are static.
+
+    transformers keeps it in F32 (`FP8Linear`); Mistral's own files have BF16 scalars for weights and inputs. Raises
+    `Unsaid`.
+    """
+    if s.get("activation_scheme") != "static":
+        return lambda form, _: form
+    ours = c.model_type in _OF_MISTRAL and block is None
+    if not ours and not of_transformers(s):
+        raise Unsaid("static scales of activations are stored too, and their type is not said")
+    dtype = c.dtype if ours else "F32"
+
+    def added(form: Form, u: Unit) -> Form:
+        if u.kind == EXPERT:
+            raise Unsaid("how static scales of the experts' inputs are stored is not described")
+        parts = tuple(p._replace(dtype=dtype) if p.what == "scale" else p for p in form.parts)
+        return form._replace(parts=(*parts, Part("scale", dtype, ())))
+
+    return added
 
 
 def _is_left(u: Unit) -> bool:

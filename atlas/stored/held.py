@@ -12,17 +12,31 @@ from schemas.vocabulary import Component, Role
 
 
 class Held(NamedTuple):
-    """Tensors of one group, scheme and type: how many, and their elements (None where their length is data).
-
-    `weights` are the weights they stand for, where they hold any.
-    """
+    """Tensors of one group, scheme and type: how many, and their elements (None where their length is data)."""
 
     group: str  # language_model, towers, drafts, buffers, tied_head or scales
     scheme: str
     dtype: str
     tensors: int
     elements: int | None
-    weights: int | None = None
+
+    def times(self, n: int) -> Held:
+        """As many of it."""
+        elements = None if self.elements is None else n * self.elements
+        return self if n == 1 else self._replace(tensors=n * self.tensors, elements=elements)
+
+
+def merged(held: Iterable[Held]) -> tuple[Held, ...]:
+    """Equal groups as one, in the order they come up."""
+    found: dict[tuple[str, str, str, bool], tuple[int, int]] = {}
+    for h in held:
+        key = (h.group, h.scheme, h.dtype, h.elements is None)
+        tensors, elements = found.get(key, (0, 0))
+        found[key] = (tensors + h.tensors, elements + (0 if h.elements is None else h.elements))
+    return tuple(
+        Held(group, scheme, dtype, tensors, None if open_ else n)
+        for (group, scheme, dtype, open_), (tensors, n) in found.items()
+    )
 
 
 def plain_tied(model: Model, dtype: str) -> tuple[Held, ...]:
@@ -33,15 +47,13 @@ def plain_tied(model: Model, dtype: str) -> tuple[Held, ...]:
 
 def rows(held: Iterable[Held], evidence: str) -> tuple[StoredRow, ...]:
     """The rows of table `stored`, equal groups as one, in the order they come up."""
-    found: dict[tuple[str, str, str, bool], tuple[int, int]] = {}
-    for h in held:
-        key = (h.group, h.scheme, h.dtype, h.elements is None)
-        tensors, elements = found.get(key, (0, 0))
-        found[key] = (tensors + h.tensors, elements + (0 if h.elements is None else h.elements))
     return tuple(
-        StoredRow(group, scheme, dtype, tensors, None if open_ else n, None if open_ else bytes_of(dtype, n), evidence)
-        for (group, scheme, dtype, open_), (tensors, n) in found.items()
-    )
+        StoredRow(
+            h.group, h.scheme, h.dtype, h.tensors, h.elements,
+            None if h.elements is None else bytes_of(h.dtype, h.elements), evidence,
+        )
+        for h in merged(held)
+    )  # fmt: skip
 
 
 def bytes_of(dtype: str, elements: int) -> int | None:

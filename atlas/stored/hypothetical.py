@@ -1,7 +1,8 @@
 """What a model would weigh if its files were stored otherwise: by the same rules, named as hypothetical.
 
 The language model and its drafting layers are quantized as the tools do by default: no head, router or norm (MLX and
-GGUF take the tables too); towers stay in bfloat16. The mixes of llama.cpp are described for dense decoders.
+GGUF take the tables too); towers stay in bfloat16. The mixes of llama.cpp are described for attention with keys and
+values, dense or with experts.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ from typing import Any
 
 import msgspec
 
+from atlas.numbers.shape import shape_of
 from atlas.numbers.storage import Storage, StoredRow
 from atlas.stored import gguf
+from atlas.stored.alike import Mentions, kinds
 from atlas.stored.form import Form, Unsaid
 from atlas.stored.held import Held, rows, total_bytes
 from atlas.stored.rule import METHODS, stored_as
 from atlas.stored.settings import Settings
 from atlas.stored.subject import Subject, context
 from atlas.stored.units import EXPERT, GATE, HEAD, REST, ROUTER, TABLE, Unit, units
+from schemas.vocabulary import AttentionKind
 
 EVIDENCE = "hypothetical"
 _INT4 = {"type": "int", "num_bits": 4, "symmetric": True, "strategy": "group", "group_size": 128}
@@ -68,9 +72,13 @@ def _held(of: Subject, word: str) -> Iterator[Held]:
         raise Unsaid("its towers or drafting layers are not described, and they would be in the files")
     found = units(of.model, of.family, of.towers, drafts=bool(of.drafts))
     if word in MIXES:
-        yield from (_in_mix(of, u, word) for u in found if u.where != "drafts")
+        _described(of, word)
+        yield from (_in_mix(of, u, word) for each in found for u in _by_layer(each) if u.where != "drafts")
     elif word == "bf16":
-        yield from (Held(u.where, "unquantized", "BF16", u.copies, u.copies * _elements(u)) for u in found)
+        yield from (
+            Held(u.where, "unquantized", "BF16", u.copies, u.copies * _elements(u)).times(max(1, len(u.layers)))
+            for u in found
+        )
     else:
         yield from _quantized(of, found, word)
 
@@ -83,7 +91,15 @@ def _quantized(of: Subject, found: tuple[Unit, ...], word: str) -> Iterator[Held
         stays = u.where == "towers" or (method != "mlx" and u.kind in (ROUTER, GATE, HEAD, TABLE))
         return None if stays else made.form(u)
 
-    yield from stored_as(made._replace(form=form), found)
+    yield from stored_as(made._replace(form=form), (k for u in found for k in kinds(u, Mentions({}))))
+
+
+def _by_layer(u: Unit) -> Iterator[Unit]:
+    """A unit for every layer that has it: a mix treats layers by their number."""
+    if not u.layers:
+        yield u
+    for layer in u.layers:
+        yield u._replace(name=u.name.replace("{i}", str(layer)), layers=())
 
 
 def _elements(u: Unit) -> int:
@@ -93,6 +109,23 @@ def _elements(u: Unit) -> int:
     return n
 
 
+def _described(of: Subject, word: str) -> None:
+    """Raises `Unsaid` where a mix of medium size goes by parts that are not described.
+
+    Experts are mixed as dense networks are (their down projections by the layer's number), but of eight experts
+    llama.cpp gives keys, values and outputs other types, and not the same in all its versions.
+    """
+    if word != "q4_k_m":
+        return
+    mixers = [m for m, _ in shape_of(of.model).mixers]
+    if any(m.attention_kind in (None, AttentionKind.MLA) for m in mixers):
+        raise Unsaid("the mix q4_k_m is described for attention with keys and values alone")
+    experts = {t.stored for each in of.model.counted() for p in each.parts for t in p.tensors if t.stored > 1}
+    if _EIGHT in experts:
+        raise Unsaid("the mix q4_k_m of eight experts differs by llama.cpp's version")
+
+
+_EIGHT = 8
 _LAYER = re.compile(r"\.(\d+)\.")
 _FEWER = {"Q4_K": "Q5_0", "Q6_K": "Q8_0", "Q8_0": "F16", "Q5_0": "F16"}
 """What a row takes whose width is no multiple of the block (llama.cpp's fallbacks)."""
@@ -103,8 +136,6 @@ def _in_mix(of: Subject, u: Unit, word: str) -> Held:
     """A tensor by llama.cpp's rules: vectors, convolutions and routers in F32, matrices by what they are."""
     if u.where == "towers":
         return Held(u.where, "unquantized", "F16", u.copies, u.copies * _elements(u))
-    if u.kind == EXPERT and word == "q4_k_m":
-        raise Unsaid("the mix q4_k_m of experts is not described")
     if u.kind in (REST, ROUTER, GATE):
         return Held(u.where, "unquantized", "F32", u.copies, u.copies * _elements(u))
     kind = "Q8_0" if word == "q8_0" else _of_medium(of, u)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from atlas.stored import kept
-from atlas.stored.form import Form, Part, Unsaid, bits_of, ceil, group_of
+from atlas.stored.form import Form, Part, Unsaid, bits_of, ceil, group_of, head_apart
 from atlas.stored.matching import expression, inside, spellings, texts
 from atlas.stored.scheme import Context, Scheme, keeps
 from atlas.stored.settings import Settings
@@ -42,7 +42,7 @@ class Own(NamedTuple):
 
 def scheme(s: Settings, c: Context) -> Scheme:
     """The form of every module. Raises `Unsaid`."""
-    packing, own = _packing(s), _chosen(s)
+    packing, own = _packing(s), _chosen(s, c)
     maker = _maker(s.get("data_type"), packing, _scale(s, c, packing))
 
     def form(u: Unit) -> Form | None:
@@ -70,10 +70,14 @@ def _scale(s: Settings, c: Context, packing: str) -> str:
 
 
 def _types(s: Settings, c: Context, form: Callable[[Unit], Form | None]) -> Callable[[Unit], str]:
-    """Biases of packed modules become F16 where the packed layer of GPTQ or AutoAWQ holds them; others stay."""
+    """Biases of packed modules become F16 where a packed layer holds them.
+
+    GPTQModel's AWQ, and AutoRound where it rounds files without a model, leave them as they were.
+    """
     rounded = s.get("autoround_version") is not None and s.get("model_free") is not True
     kept_as = kept.router_alone(c._replace(dtype=_OF_ROUNDED)) if rounded else keeps(c.dtype)
-    halves = s.method != _AUTOROUND and not (s.method == AWQ and s.get("checkpoint_format") is not None)
+    of_files = s.method == _AUTOROUND and s.get("model_free") is True
+    halves = not of_files and not (s.method == AWQ and s.get("checkpoint_format") is not None)
 
     def dtype(u: Unit) -> str:
         packed = halves and u.name.endswith(".bias") and form(_weight_of(u)) is not None
@@ -87,12 +91,13 @@ def _weight_of(bias: Unit) -> Unit:
     return bias._replace(name=bias.name.removesuffix("bias") + "weight", kind="linear", shape=(*bias.shape, 128))
 
 
-def _chosen(s: Settings) -> Callable[[Unit], Own | None]:
+def _chosen(s: Settings, c: Context) -> Callable[[Unit], Own | None]:
     """Which modules are packed, with how many bits. Raises `Unsaid`."""
     general = Own(bits_of(s.get("bits") if s.get("bits") is not None else s.get("w_bit"), _BITS), _general_group(s))
     left = inside(texts(s.get("modules_to_not_convert"), "modules_to_not_convert"))
     rules, named = [*_rules(s)], _in_block(s.get("modules_in_block_to_quantize"))
     head = s.get("lm_head") is True or s.get("quant_lm_head") is True
+    head_apart(is_tied=c.is_tied, taken=head)
 
     def own(u: Unit) -> Own | None:
         if u.kind in (TABLE, ROUTER, GATE) or u.component in APART or left(u.module) or not named(u):

@@ -92,6 +92,45 @@ def ends(patterns: Iterable[str]) -> Taken:
     )
 
 
+def skipped(patterns: Iterable[str], version: tuple[int, int] | None, *, wrapped: bool, tail: str = "") -> Taken:
+    """What transformers leaves as it is when it quantizes a model itself (`should_convert_module`).
+
+    Up to version 4 a name that stands inside a module's, up to a dot; from 5 on an expression from the start of the
+    name the module has in memory (`wrapped`: inside a wrapper), or the end of it. `tail` follows every module's name
+    where whole parameters are asked about.
+    """
+    listed = list(patterns)
+    if version is None or version[0] < _NEW[0]:
+        return lambda name: any(p + "." in s + "." for p in listed for s in spellings(name))
+    found = [(expression(f"(?:{p}){_BOUNDARY}"), expression(p), p) for p in listed]
+
+    def taken(name: str) -> bool:
+        full = in_memory(name, wrapped=wrapped) + tail
+        new = any(e.match(full) or full.endswith(p) for e, _, p in found)
+        old = any(e.match(full) or full.endswith(p) for _, e, p in found)
+        if new != old and version < _NEW:
+            raise Unsaid(f"whether {name[:80]!r} is left as it was depends on the version that wrote it")
+        return new
+
+    return taken
+
+
+_NEW = (5, 24)
+_BOUNDARY = r"(?:(?<=\.)|(?=\.|$))"
+
+
+def in_memory(name: str, *, wrapped: bool) -> str:
+    """What transformers 5 calls a module in memory, whatever the files call it."""
+    if not wrapped or name.startswith("lm_head") or name.endswith(".lm_head"):
+        return name.removeprefix("language_model.") if wrapped else name
+    for root in _ROOTS[:3]:
+        if name.startswith(root):
+            return "model.language_model." + name.removeprefix(root)
+    bare = name.removeprefix("model.")
+    is_text = bare.startswith(("layers.", "embed_tokens", "norm"))
+    return ("model.language_model." if is_text else "model.") + bare
+
+
 def inside(patterns: Iterable[str]) -> Taken:
     """AutoAWQ and bitsandbytes: what stands anywhere in a name."""
     listed = list(patterns)

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from atlas.stored import kept
-from atlas.stored.form import Form, Part, Unsaid, ceil, group_of
+from atlas.stored.form import Form, Part, Unsaid, ceil, group_of, head_apart
 from atlas.stored.matching import shell, spellings, texts
 from atlas.stored.scheme import Context, Scheme, caches
 from atlas.stored.settings import Settings
-from atlas.stored.units import ROUTER, TABLE, Unit
+from atlas.stored.units import GATE, ROUTER, TABLE, Unit
 
 _SCALAR = Part("scale", "F32", ())
 _TWO = (_SCALAR, _SCALAR)
@@ -44,11 +44,14 @@ def scheme(s: Settings, c: Context) -> Scheme:
     of = _by_module(layers) if algorithm == "MIXED_PRECISION" else None
     if of is None:
         _maker(algorithm)
+    head_apart(is_tied=c.is_tied, taken=not left("lm_head") and (of is None or of("lm_head") is not None))
     pre = s.get("pre_quant_scale") is True
 
     def form(u: Unit) -> Form | None:
-        if u.kind == TABLE or (u.kind == ROUTER and u.own_class) or left(u.module):
+        if u.kind == TABLE or (u.kind in (ROUTER, GATE) and of is None) or left(u.module):
             return None
+        if u.is_conv1d:
+            raise Unsaid("whether ModelOpt takes GPT-2's own kind of layer is not described")
         stated = {"quant_algo": algorithm, "group_size": s.get("group_size")} if of is None else of(u.module)
         if stated is None:
             return None
@@ -60,12 +63,24 @@ def scheme(s: Settings, c: Context) -> Scheme:
     return Scheme(form, kept.router_and_bias(c), added, splits_experts=not fused, drops_buffers=True)
 
 
+def by_module(s: Settings, dtype: str) -> Callable[[Unit], Form | None]:
+    """The form of what `quantized_layers` names; None for all else. Raises `Unsaid`."""
+    of = _by_module(_object(s.get("quantized_layers")))
+
+    def form(u: Unit) -> Form | None:
+        stated = of(u.module)
+        how = None if stated is None else _How(_group(stated, u), pre_scaled=False, dtype=dtype)
+        return None if stated is None or how is None else _maker(stated.get("quant_algo"))(u, how)
+
+    return form
+
+
 def _object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
 
 
 def _left(s: Settings) -> Callable[[str], bool]:
-    """What stayed as it was. Raises `Unsaid` where nothing is named: the head and the routers always did."""
+    """What stayed as it was beside routers. Raises `Unsaid` where nothing is named: the head always did."""
     listed = s.get("exclude_modules") if s.get("ignore") is None else s.get("ignore")
     named = texts(listed, "exclude_modules")
     if not named and not s.get("quantized_layers"):

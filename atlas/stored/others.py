@@ -1,16 +1,17 @@
-"""torchao, hqq and MXFP4 as gpt-oss has it; quanto, whose files transformers cannot write, is refused."""
+"""torchao, hqq, FBGEMM's FP8 and MXFP4 as gpt-oss has it; quanto, whose files transformers cannot write, is refused."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from atlas.stored import kept
 from atlas.stored.bitsandbytes import untouched
 from atlas.stored.form import Form, Part, Unsaid, bits_of, ceil, group_of
-from atlas.stored.matching import ends, inside, texts
+from atlas.stored.matching import ends, inside, skipped, texts
 from atlas.stored.scheme import Context, Scheme, keeps
 from atlas.stored.settings import Settings
-from atlas.stored.units import EXPERT, HEAD, TABLE, Unit
+from atlas.stored.units import EXPERT, HEAD, ROUTER, TABLE, Unit
 
 _TEN = 10
 _HQQ_WORDS = 13 + 7 + 11
@@ -30,7 +31,7 @@ def hqq(s: Settings, c: Context) -> Scheme:
     skips = inside(texts(s.get("skip_modules"), "skip_modules") or ["lm_head"])
 
     def form(u: Unit) -> Form | None:
-        return None if u.kind in (TABLE, HEAD) or skips(u.module) else _hqq(u, bits, group)
+        return None if u.kind in (TABLE, HEAD) or u.is_conv1d or skips(u.module) else _hqq(u, bits, group)
 
     def dtype(u: Unit) -> str:
         return "F32" if u.kind == HEAD else c.dtype
@@ -58,12 +59,12 @@ def torchao(s: Settings, c: Context) -> Scheme:
     if s.get("include_input_output_embeddings"):
         raise Unsaid("torchao over the embeddings is not described")
     maker = _torchao(_object(_object(s.get("quant_type")).get("default")), c)
-    skips = inside(texts(s.get(_LEFT), _LEFT) or ["lm_head"])
+    skips = skipped(texts(s.get(_LEFT), _LEFT) or ["lm_head"], c.version, wrapped=c.has_towers, tail=".weight")
 
     def form(u: Unit) -> Form | None:
-        return None if u.kind in (TABLE, HEAD) or skips(u.module) or untouched(u, c) else maker(u)
+        return None if u.kind == TABLE or u.is_conv1d or skips(u.module) or untouched(u, c) else maker(u)
 
-    return Scheme(form, keeps(c.dtype))
+    return Scheme(form, kept.norms_of_old(c))
 
 
 def _object(value: Any) -> Mapping[str, Any]:
@@ -120,6 +121,29 @@ def mxfp4(s: Settings, c: Context) -> Scheme:
         return Form("mxfp4", 4, 32, "two to a byte along in", parts)
 
     return Scheme(form, keeps(c.dtype))
+
+
+def fbgemm(s: Settings, c: Context) -> Scheme:
+    """F8 weights with an F32 scale for every output (`FbgemmFp8Linear` of transformers). Raises `Unsaid`."""
+    named = {n.rpartition(".")[0] for n in texts(s.get(_LEFT), _LEFT) if ".self_attn." in n}
+    if 0 < len(named) < c.attention_layers:
+        raise Unsaid(f"the list leaves the attention of {len(named)} of {c.attention_layers} layers: it is cut short")
+    skips = ends(texts(s.get(_LEFT), _LEFT) or ["lm_head"])
+
+    def form(u: Unit) -> Form | None:
+        if u.kind in (TABLE, HEAD) or skips(u.module):
+            return None
+        if u.kind in (EXPERT, ROUTER):
+            raise Unsaid("how FBGEMM's FP8 is kept for experts and routers is not described")
+        scale = Part("scale", "F32", (u.out, 1))
+        return Form("fp8_channel", 8, None, "none", (Part("weight", "F8_E4M3", u.shape), scale))
+
+    def dtype(u: Unit) -> str:
+        if u.name.endswith("_proj.bias"):
+            raise Unsaid("in which type FBGEMM's layers keep their biases is not said")
+        return c.dtype
+
+    return Scheme(form, dtype)
 
 
 def quanto(s: Settings, c: Context) -> Scheme:

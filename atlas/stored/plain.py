@@ -9,7 +9,7 @@ from itertools import product
 from atlas.numbers.shape import shape_of
 from atlas.numbers.structure import Model
 from atlas.stored.form import BITS, Unsaid
-from atlas.stored.held import Held, plain_tied
+from atlas.stored.held import Held, merged, plain_tied
 from atlas.stored.kept import RECURRENT
 from atlas.stored.subject import Subject, stated_dtype
 from atlas.stored.units import CORRECTION, REST, Unit, units
@@ -29,7 +29,7 @@ def possible(of: Subject) -> Iterator[tuple[Held, ...]]:
     for dtype, kept, with_drafts, *beside in product(
         types, _KEPT, (True, False) if drafts else (False,), (False, True), (False, True)
     ):
-        held = tuple(_held(u, dtype, kept) for u in (*own, *(drafts if with_drafts else ())))
+        held = merged(_held(u, dtype, kept) for u in (*own, *(drafts if with_drafts else ())))
         added = tuple(x for on, name in zip(beside, extra, strict=True) if on for x in extra[name](dtype))
         if all(not on or extra[name](dtype) for on, name in zip(beside, extra, strict=True)):
             yield held + added
@@ -45,7 +45,7 @@ def _held(u: Unit, dtype: str, kept: tuple[str, ...]) -> Held:
     elements = u.copies
     for n in u.shape:
         elements *= n
-    return Held(u.where, "unquantized", of, tensors, elements)
+    return Held(u.where, "unquantized", of, tensors, elements).times(max(1, len(u.layers)))
 
 
 Added = Callable[[str], tuple[Held, ...]]

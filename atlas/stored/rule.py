@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
+from atlas.families.rules import Family
+from atlas.numbers.structure import Model
+from atlas.numbers.towers import Tower
 from atlas.stored import bitsandbytes, compressed, fp8, integers, mlx, modelopt, others
+from atlas.stored.alike import Kind, Mentions, kinds, mentions
 from atlas.stored.covered import covered, named
 from atlas.stored.form import Form, Part, Unsaid
-from atlas.stored.held import Held, plain_tied
-from atlas.stored.numbered import tells_layers_apart
-from atlas.stored.scheme import Reader, Scheme
-from atlas.stored.settings import Settings
+from atlas.stored.held import Held, merged, plain_tied
+from atlas.stored.scheme import Context, Reader, Scheme
+from atlas.stored.settings import Read, Settings
 from atlas.stored.subject import Subject, context
 from atlas.stored.units import EXPERT, LINEAR, Unit, units
 
@@ -24,6 +28,7 @@ METHODS: dict[str, Reader] = {
     "auto-round": integers.scheme,
     "bitsandbytes": bitsandbytes.scheme,
     "mlx": mlx.scheme,
+    "fbgemm-fp8": others.fbgemm,
     "mxfp4": others.mxfp4,
     "torchao": others.torchao,
     "hqq": others.hqq,
@@ -51,21 +56,42 @@ _ONCE = ("mlx", "bitsandbytes", "hqq", "torchao")
 
 def by_rule(of: Subject, s: Settings) -> tuple[Held, ...]:
     """Every tensor of the checkpoint, by groups of equal ones. Raises `Unsaid` where the settings say too little."""
-    reader = METHODS.get(s.method)
-    if reader is None:
+    if s.method not in METHODS:
         raise Unsaid(f"the quantization {s.method!r} is not described")
     c = context(of, s.method)
     if of.towers is None:
         raise Unsaid(f"the towers of {of.family.model_type} are not described, and their weights are in the files")
-    found = units(
-        of.model, of.family, of.towers, drafts=drafts_stored(of, s), named=named(s), folded=not tells_layers_apart(s)
-    )
+    drafts = drafts_stored(of, s)
+    return _held(of.model, of.family, of.towers, drafts, c, Read(s, s.digest()))
+
+
+@lru_cache(maxsize=4096)
+def _held(
+    model: Model,
+    family: Family,
+    towers: tuple[Tower, ...],
+    drafts: bool,  # noqa: FBT001 - part of the key that the answer is kept under
+    c: Context,
+    read: Read,
+) -> tuple[Held, ...]:
+    """The same of a design and settings: many repositories share both."""
+    s = read.settings
+    found = units(model, family, towers, drafts=drafts, named=named(s))
     covered(found, s)
-    made = _in_part(reader(s, c), s)
+    made = _in_part(METHODS[s.method](s, c), s)
+    each = tuple(_each(found, mentions(s), made))
     for target in made.targets:
-        if not any(target(u.module) for u in found if u.is_module):
+        if not any(target(k.unit.module) for k in each if k.unit.is_module):
             raise Unsaid("a target of the settings takes no module of the structure")
-    return tuple(stored_as(made, found))
+    return merged(stored_as(made, each))
+
+
+def _each(found: Iterable[Unit], m: Mentions, made: Scheme) -> Iterator[Kind]:
+    """Every kind of module and tensor that is written, by itself where the tool takes stacks of experts apart."""
+    for whole in found:
+        if not (made.drops_buffers and whole.where == "buffers"):
+            for u in _written(whole) if made.splits_experts else (whole,):
+                yield from kinds(u, m)
 
 
 def drafts_stored(of: Subject, s: Settings) -> bool:
@@ -88,26 +114,16 @@ def _names_drafts(s: Settings, n: int) -> bool:
     return any(f"layers.{n}." in x or x.endswith((f"layers.{n}", f"layers.{n}*")) or "mtp" in x for x in names)
 
 
-def stored_as(made: Scheme, found: tuple[Unit, ...]) -> Iterator[Held]:
+def stored_as(made: Scheme, found: Iterable[Kind]) -> Iterator[Held]:
     """Every unit in its form, or as it was."""
-    kept = (u for u in found if not (made.drops_buffers and u.where == "buffers"))
-    for whole in kept:
-        for u in _written(whole) if made.splits_experts else (whole,):
-            form = made.form(u) if u.is_module and (made.takes_subclasses or not _is_subclass(u)) else None
-            if form is None:
-                yield _times(_plain(u, made), u.layers)
-            else:
-                stacked = u.stacked or (made.stacks_experts and u.kind == EXPERT)
-                yield from (_times(h, u.layers) for h in _of_form(u, form, stacked=stacked))
+    for u, times, is_all in found:
+        form = made.form(u) if u.is_module and (made.takes_subclasses or not _is_subclass(u)) else None
+        stacked = u.stacked or (made.stacks_experts and u.kind == EXPERT)
+        if not is_all and (stacked or (form is not None and any(p.once for p in form.parts))):
+            raise Unsaid("the settings tell experts of a layer apart that lie in one tensor")
+        held = (_plain(u, made),) if form is None else _of_form(u, form, stacked=stacked)
+        yield from (h.times(times) for h in held)
     yield from (Held("scales", "cache", p.dtype, 1, p.elements) for p in made.added)
-
-
-def _times(h: Held, layers: int) -> Held:
-    """What so many equal layers hold."""
-    if layers == 1:
-        return h
-    elements, weights = (None if n is None else n * layers for n in (h.elements, h.weights))
-    return h._replace(tensors=h.tensors * layers, elements=elements, weights=weights)
 
 
 def _is_subclass(u: Unit) -> bool:
@@ -152,13 +168,6 @@ def _of_form(u: Unit, form: Form, *, stacked: bool) -> Iterator[Held]:
         each = 1 if p.once or stacked else u.copies
         of_all = p.elements if p.once else u.copies * p.elements
         where = u.where if p.what == "weight" else "scales"
-        yield Held(
-            where,
-            form.scheme,
-            p.dtype,
-            each * form.times,
-            of_all,
-            u.copies * u.out * u.into if p.what == "weight" else None,
-        )
+        yield Held(where, form.scheme, p.dtype, each * form.times, of_all)
     if form.loose:
         yield Held("texts", form.scheme, "U8", u.copies * form.loose, None)

@@ -22,8 +22,11 @@ class Context(NamedTuple):
     attention_layers: int
     has_experts: bool
     has_towers: bool
+    is_tied: bool = False
     heads: int | None = None
     value_dim: int | None = None
+    architecture: str | None = None
+    expert_dtype: str | None = None  # what a config says of its routed experts
 
     @property
     def fuses(self) -> bool:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any, NamedTuple
+
+import msgspec
 
 Raw = Mapping[str, Any]
 
@@ -27,6 +30,26 @@ class Settings(NamedTuple):
         """A setting: the config's word first, then the file's."""
         value = self.raw.get(key)
         return self.beside.get(key) if value is None else value
+
+    def digest(self) -> bytes:
+        """What tells these settings from all others."""
+        return blake2b(msgspec.json.encode(tuple(self), order="sorted", enc_hook=dict), digest_size=16).digest()
+
+
+class Read:
+    """Settings that compare by their digest, so that what follows from them can be kept."""
+
+    __slots__ = ("digest", "settings")
+
+    def __init__(self, settings: Settings, digest: bytes) -> None:
+        self.settings = settings
+        self.digest = digest
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Read) and other.digest == self.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
 
 
 def settings_of(config: Raw, files: Mapping[str, Raw] | None = None) -> Settings | None:

@@ -10,6 +10,7 @@ from atlas.numbers.shape import shape_of
 from atlas.numbers.structure import Model
 from atlas.numbers.towers import Tower
 from atlas.stored.form import DTYPES, Unsaid
+from atlas.stored.held import plain_tied
 from atlas.stored.scheme import Context
 from atlas.stored.settings import INNER
 from schemas.vocabulary import AttentionKind
@@ -39,8 +40,11 @@ def context(of: Subject, method: str | None = None) -> Context:
         attention_layers=sum(n for _, n in mixers),
         has_experts=any(t.stored > 1 for each in of.model.counted() for p in each.parts for t in p.tensors),
         has_towers=of.towers != (),
+        is_tied=bool(plain_tied(of.model, "BF16")),
         heads=latent and latent.n_q_heads,
         value_dim=latent and latent.v_head_dim,
+        architecture=_architecture(of.config),
+        expert_dtype=_text(of.config, "expert_dtype"),
     )
 
 
@@ -59,6 +63,22 @@ def stated_dtype(config: Mapping[str, Any]) -> str | None:
             stated = raw.get(key) if isinstance(raw, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
             if isinstance(stated, str) and stated.removeprefix("torch.") in DTYPES:
                 return DTYPES[stated.removeprefix("torch.")]
+    return None
+
+
+def _architecture(config: Mapping[str, Any]) -> str | None:
+    """The first class that a config names."""
+    stated = config.get("architectures")
+    first = stated[0] if isinstance(stated, list) and stated else stated  # pyright: ignore[reportUnknownVariableType]
+    return first if isinstance(first, str) else None
+
+
+def _text(config: Mapping[str, Any], key: str) -> str | None:
+    """A word of a config, its own or its language model's."""
+    for raw in (config, *(config.get(k) for k in INNER)):
+        stated = raw.get(key) if isinstance(raw, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        if isinstance(stated, str):
+            return stated
     return None
 
 

@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from atlas.checkpoint.expected import spelled
 from atlas.checkpoint.naming import STACKS, Namer, Spelling, is_present, namer
-from atlas.checkpoint.towers import expected
+from atlas.checkpoint.towers import copies, placed
 from atlas.families.rules import Family
 from atlas.numbers.structure import Layer, Model, Tensor
 from atlas.numbers.towers import Tower
@@ -26,7 +25,7 @@ class Unit(NamedTuple):
 
     `copies` are equal modules side by side (experts), `stacked` where the family keeps them in one tensor, `fused` the
     matrices laid together in it. `own_class` marks a router that is no plain linear layer, `transposed` a matrix kept
-    as in x out. `layers` is how many equal layers have one, where those of a run are folded.
+    as in x out. `layers` are the layers that have one each, `{i}` in its name.
     """
 
     name: str
@@ -38,7 +37,7 @@ class Unit(NamedTuple):
     fused: int = 1
     own_class: bool = False
     transposed: bool = False
-    layers: int = 1
+    layers: tuple[int, ...] = ()
 
     @property
     def out(self) -> int:
@@ -56,6 +55,11 @@ class Unit(NamedTuple):
         return self.kind != REST
 
     @property
+    def is_conv1d(self) -> bool:
+        """Whether it is GPT-2's own kind of layer, which is no linear layer by its class."""
+        return self.transposed and self.kind == LINEAR
+
+    @property
     def module(self) -> str:
         """The name without its last word, as settings name modules."""
         return self.name.removesuffix(".weight")
@@ -69,56 +73,52 @@ class Unit(NamedTuple):
 _WHERE = {Component.MTP: "drafts", Component.TOWERS: "towers", Component.BUFFERS: "buffers"}
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def units(
-    model: Model,
-    family: Family,
-    towers: tuple[Tower, ...] = (),
-    *,
-    drafts: bool,
-    named: frozenset[str] = frozenset(),
-    folded: bool = False,
+    model: Model, family: Family, towers: tuple[Tower, ...] = (), *, drafts: bool, named: frozenset[str] = frozenset()
 ) -> tuple[Unit, ...]:
     """Everything a checkpoint of this model stores, tied weights once, drafting layers where they are in the files.
 
-    `named` are modules that its settings name: of several spellings a family has, those are taken. `folded` gives the
-    decoder's and encoder's layers once a run, under the first numbers there are, with how many layers they stand for.
+    Equal layers share their units. `named` are modules that its settings name: of several spellings a family has,
+    those are taken.
     """
     listed = [f"{n}.weight" for n in named]
     names = namer(family, model, listed)
-    found = [*(_folded(model, names) if folded else _of_model(model, names)), *_of_towers(towers, listed)]
+    found = [*_of_ends(model, names), *_of_stacks(model, names), *_of_towers(towers, listed)]
     if drafts:
         found += _of_drafts(model, names, apart=any(n.startswith(_DRAFTS) for n in named))
     return tuple(_with_own_routers(found))
 
 
-def _of_model(model: Model, names: Namer) -> Iterator[Unit]:
-    """One unit per checkpoint tensor; the copies of an expert are one unit."""
-    for spelling, members in _laid(spelled(model, names, {})).items():
-        yield from units_of(spelling, members)
+def _of_ends(model: Model, names: Namer) -> Iterator[Unit]:
+    return _laid((names.of_end(t.name), t) for p in model.ends.parts for t in p.tensors)
 
 
-def _folded(model: Model, names: Namer) -> Iterator[Unit]:
-    """The same with the layers of every run once."""
-    for spelling, members in _laid((names.of_end(t.name), t) for p in model.ends.parts for t in p.tensors).items():
-        yield from units_of(spelling, members)
+def _of_stacks(model: Model, names: Namer) -> Iterator[Unit]:
     for stack in STACKS:
-        index = 0
-        for run in model.runs:
-            for each in run.layers if run.stack == stack else ():
-                found = ((names.of_layer(stack, t.name)[0].at(index), t) for p in each.parts for t in p.tensors)
-                for spelling, members in _laid(found).items():
-                    yield from (u._replace(layers=run.repeats) for u in units_of(spelling, members))
-                index += 1
+        for each, layers in _standing(model, stack).items():
+            tensors = (t for p in each.parts for t in p.tensors)
+            for u in _laid((names.of_layer(stack, t.name)[0], t) for t in tensors):
+                yield u._replace(layers=tuple(layers))
 
 
-def _laid(found: Iterable[tuple[Spelling, Tensor]]) -> dict[Spelling, list[Tensor]]:
-    """The stored tensors by what the checkpoint calls them."""
+def _standing(model: Model, stack: str) -> dict[Layer, list[int]]:
+    """Where in a stack each distinct layer stands."""
+    found: dict[Layer, list[int]] = {}
+    layers = (each for run in model.runs if run.stack == stack for _ in range(run.repeats) for each in run.layers)
+    for index, each in enumerate(layers):
+        found.setdefault(each, []).append(index)
+    return found
+
+
+def _laid(spelled: Iterable[tuple[Spelling, Tensor]]) -> Iterator[Unit]:
+    """One unit per checkpoint tensor; the copies of an expert are one unit."""
     laid: dict[Spelling, list[Tensor]] = {}
-    for spelling, tensor in found:
+    for spelling, tensor in spelled:
         if tensor.stored:
             laid.setdefault(spelling, []).append(tensor)
-    return laid
+    for spelling, members in laid.items():
+        yield from units_of(spelling, members)
 
 
 def units_of(spelling: Spelling, members: list[Tensor]) -> Iterator[Unit]:
@@ -149,9 +149,18 @@ def _kind(name: str, tensor: Tensor) -> str:
 
 def _of_towers(towers: Iterable[Tower], listed: Collection[str]) -> Iterator[Unit]:
     """The tensors of towers; the output of torch's own attention is a class that most tools pass by."""
-    for group in expected(towers, frozenset(listed)):
-        for u in units_of(Spelling(group.names), group.members):
-            yield u._replace(own_class=True) if u.module.endswith(ATTENTION_OUTPUT) else u
+    for tower in towers:
+        at = placed(tower, frozenset(listed)) if listed else tower.at[0]
+        for run in tower.runs:
+            for t in (t for each in run.layers for p in each.parts for t in p.tensors if t.stored):
+                for u in _of_tower(at, t, run.repeats):
+                    yield u._replace(own_class=True) if u.module.endswith(ATTENTION_OUTPUT) else u
+
+
+def _of_tower(at: str, tensor: Tensor, repeats: int) -> Iterator[Unit]:
+    layers = tuple(range(repeats)) if "{i}" in tensor.name else ()
+    for t in copies(tensor):
+        yield from (u._replace(layers=layers) for u in units_of(Spelling((at + t.name,)), [t]))
 
 
 ATTENTION_OUTPUT = "head.attention.out_proj"
@@ -177,11 +186,15 @@ def _of_drafts(model: Model, names: Namer, *, apart: bool) -> Iterator[Unit]:
 
 
 def _of_draft(each: Layer, names: Namer, prefix: str) -> Iterator[Unit]:
-    for tensor in (t for p in each.parts for t in p.tensors if t.stored):
-        around = _AROUND.get(tensor.name) if prefix.startswith(_DRAFTS) else None
-        found = [s.after(prefix) for s in names.made.of(tensor.name)]
-        used = next((s for s in found if is_present(s, names.present)), found[0])
-        yield from units_of(used if around is None else Spelling((around,)), [tensor])
+    found = ((_spelling(t, names, prefix), t) for p in each.parts for t in p.tensors)
+    return _laid(found)
+
+
+def _spelling(tensor: Tensor, names: Namer, prefix: str) -> Spelling:
+    around = _AROUND.get(tensor.name) if prefix.startswith(_DRAFTS) else None
+    found = [s.after(prefix) for s in names.made.of(tensor.name)]
+    used = next((s for s in found if is_present(s, names.present)), found[0])
+    return used if around is None else Spelling((around,))
 
 
 def _with_own_routers(found: Iterable[Unit]) -> Iterator[Unit]:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, ParamSpec
+from typing import Any, NamedTuple, ParamSpec
 
 import msgspec
 
+from atlas.derived import Derived
 from atlas.numbers import measure
 from atlas.numbers.fingerprint import Fingerprint
 from pipeline.agents.fence import encoded, fenced, plain
 from pipeline.ask import names, resolver
 from pipeline.ask import query as engine
 from pipeline.ask.found import Asking, Found
-from pipeline.errors import AtlasError, NotFound
-from pipeline.serve.asking import Asked, answer
+from pipeline.ask.handed import misnamed
+from pipeline.ask.whatif import shared_out, warnings
+from pipeline.errors import Ambiguous, AtlasError, NotFound, Usage
+from pipeline.serve.asking import Asked, wanted_of
+from pipeline.serve.fit import fit as fitting
 from pipeline.sheets.verdicts import VERDICTS, before_quoting
 from pipeline.sheets.widths import context_of, width_of
 from pipeline.store import shelf
@@ -41,16 +46,24 @@ def said(answering: Callable[P, str]) -> Callable[P, str]:
     def guarded(*args: P.args, **options: P.kwargs) -> str:
         try:
             return answering(*args, **options)
+        except Ambiguous as error:
+            return encoded({"answer": "several models", "why": _why(error)})
         except NotFound as error:
-            return encoded({"answer": "not in the atlas", "why": fenced(error, 600)}, "")
+            return encoded({"answer": "not in the atlas", "why": _why(error)})
         except AtlasError as error:
-            return encoded({"answer": "none", "error": type(error).__name__, "why": fenced(error, 600)}, "")
+            return encoded({"answer": "none", "error": type(error).__name__, "why": _why(error)})
+        except Exception as error:  # noqa: BLE001 - an agent is told in the same words, whatever went wrong
+            return encoded({"answer": "none", "error": "unexpected", "why": fenced(f"{type(error).__name__}: {error}")})
 
     return guarded
 
 
-def _identity(found: Found) -> dict[str, Any]:
-    f = found.derived.fingerprint
+def _why(error: AtlasError) -> str:
+    return fenced("; ".join(str(error).splitlines()), 600)
+
+
+def _identity(found: Found, derived: Derived | None = None) -> dict[str, Any]:
+    f = (derived or found.derived).fingerprint
     made: dict[str, Any] = {
         "model": fenced(found.title),
         "verdict": f.verdict,
@@ -63,71 +76,94 @@ def _identity(found: Found) -> dict[str, Any]:
     return made | ({"why": fenced(reason, 400)} if reason else {})
 
 
+def _supposed(found: Found, what_if: list[str]) -> tuple[Derived, dict[str, Any]]:
+    """The model with keys of its config set, and what must be said of that first."""
+    if not what_if:
+        return found.derived, {}
+    derived = found.what_if(what_if)
+    told = [fenced(w) for w in warnings(found.derived, derived, what_if)]
+    return derived, {"what_if": [fenced(c, 120) for c in what_if[:10]]} | ({"warnings": told} if told else {})
+
+
 def _value(f: Fingerprint, name: str) -> dict[str, Any]:
     return {"value": plain(getattr(f, name))} | ({"unit": UNITS[name]} if UNITS.get(name) else {})
 
 
-def _columns(fields: list[str] | None) -> tuple[list[str], list[str]]:
-    """The columns asked for, and words that are none."""
-    wanted = list(fields or LEADING)
-    known = set(Fingerprint.__struct_fields__)
-    return [w for w in wanted if w in known], [w for w in wanted if w not in known]
+def _columns(fields: list[str] | None) -> tuple[list[str], dict[str, Any]]:
+    """The columns asked for, and what to say of words that are none, with the columns nearest to them."""
+    wanted, known = list(dict.fromkeys(fields or LEADING)), Fingerprint.__struct_fields__
+    wrong = [w for w in wanted if w not in known][:10]
+    near = list(dict.fromkeys(n for w in wrong for n in difflib.get_close_matches(w, known, n=1, cutoff=0.5)))
+    told = {"no_such_fields": [fenced(w, 60) for w in wrong]} | ({"nearest_fields": near} if near else {})
+    return [w for w in wanted if w in known], told if wrong else {}
 
 
 @said
 def find(asking: Asking, text: str, limit: int = 10) -> str:
     """Names that hold every word of a text."""
-    known = resolver.known_names(asking)
+    known, snapshot = resolver.known_names(asking), resolver.snapshot_id(asking)
     found = names.matching(text, known)
+    source = {"snapshot": snapshot, "source": "the snapshot" if snapshot else "the embedded catalogue"}
     if not found:
         near = names.near(text, known).removeprefix("; ")
-        return encoded({"answer": "not in the atlas", "asked": fenced(text), "near": fenced(near or "nothing")}, "")
+        return encoded(
+            {"answer": "not in the atlas", "asked": fenced(text), "near": fenced(near or "nothing")} | source
+        )
     shown = [fenced(n) for n in found[: max(1, min(limit, 50))]]
-    return encoded({"matches": len(found), "names": shown, "snapshot": resolver.snapshot_id(asking)}, "names")
+    return encoded({"matches": len(found), "names": shown} | source, "names", len(found))
 
 
 @said
-def show(asking: Asking, model: str, fields: list[str] | None, at: str | None, dtype: str) -> str:
+def show(asking: Asking, model: str, fields: list[str] | None, cache: Cache, what_if: list[str]) -> str:
     """Columns of one model, each with its unit; the cache at a context and type where asked for."""
     found = resolver.resolve(model, asking)
     columns, unknown = _columns(fields)
-    f = found.derived.fingerprint
-    made = _identity(found) | {"fields": {c: _value(f, c) for c in columns}, "null": NULL}
-    made["before_quoting"] = list(before_quoting(found.derived))
-    if at is not None:
-        made["cache"] = _cache(found, at, dtype)
-    if unknown:
-        made["no_such_fields"] = [fenced(u, 60) for u in unknown[:10]]
+    derived, supposed = _supposed(found, what_if)
+    f = derived.fingerprint
+    made = supposed | _identity(found, derived) | {"fields": {c: _value(f, c) for c in columns}, "null": NULL}
+    made["before_quoting"] = list(before_quoting(derived))
+    if cache.at is not None:
+        made["cache"] = _cache(derived, cache)
+    made |= unknown
     if found.adapter is not None:
         made["adapter"] = plain(msgspec.to_builtins(found.adapter))
     return encoded(made, "fields")
 
 
-def _cache(found: Found, at: str, dtype: str) -> dict[str, Any]:
-    tokens, width = context_of(at), width_of(dtype)
-    known = found.derived.model is not None and found.derived.fingerprint.kv_bytes_4k is not None
+class Cache(NamedTuple):
+    """What a cache is asked at: a context and a type of its elements, as words."""
+
+    at: str | None = None
+    dtype: str = "bf16"
+
+
+def _cache(derived: Derived, cache: Cache) -> dict[str, Any]:
+    tokens, width = context_of(cache.at or ""), width_of(cache.dtype)
     value = None
-    if known and found.derived.model is not None:
-        value = math.ceil(measure.kv_bytes(found.derived.model, tokens, width))
-    return {"tokens": tokens, "dtype": dtype.lower(), "value": value, "unit": "bytes of one sequence, logical"}
+    if derived.model is not None and derived.fingerprint.kv_bytes_4k is not None:
+        value = math.ceil(measure.kv_bytes(derived.model, tokens, width))
+    return {"tokens": tokens, "dtype": cache.dtype.lower(), "value": value, "unit": "bytes of one sequence, logical"}
 
 
 @said
-def compare(asking: Asking, models: list[str], fields: list[str] | None, at: str | None, dtype: str) -> str:
+def compare(asking: Asking, models: list[str], fields: list[str] | None, cache: Cache, what_if: list[str]) -> str:
     """Columns that differ, or those asked for, model by model."""
-    found = [resolver.resolve(m, asking) for m in models[:6]]
+    if not 2 <= len(models) <= 6:
+        raise Usage(f"two to six models are compared at once, and {len(models)} are named")
+    found = [resolver.resolve(m, asking) for m in models]
+    made = [_supposed(f, c) for f, c in zip(found, shared_out(what_if, len(found)), strict=True)]
     columns, unknown = _columns(fields)
-    rows = {c: [plain(getattr(f.derived.fingerprint, c)) for f in found] for c in columns}
+    rows = {c: [plain(getattr(d.fingerprint, c)) for d, _ in made] for c in columns}
     kept = rows if fields else {c: v for c, v in rows.items() if any(x != v[0] for x in v)}
-    identity = [{k: v for k, v in _identity(f).items() if k not in ("verdict_means", "check")} for f in found]
+    who = [said | _identity(f, d) for f, (d, said) in zip(found, made, strict=True)]
+    identity = [{k: v for k, v in each.items() if k not in ("verdict_means", "check")} for each in who]
     units = {c: UNITS[c] for c in kept if UNITS.get(c)}
-    made: dict[str, Any] = {"models": identity, "units": units, "fields": kept, "null": NULL}
-    made["fields_are"] = "as asked for" if fields else "those of the leading ones that differ"
-    if at is not None:
-        made["cache"] = [_cache(f, at, dtype) for f in found]
-    if unknown:
-        made["no_such_fields"] = [fenced(u, 60) for u in unknown[:10]]
-    return encoded(made, "fields")
+    answer: dict[str, Any] = {"models": identity, "units": units, "fields": kept, "null": NULL}
+    answer["fields_are"] = "as asked for" if fields else "those of the leading ones that differ"
+    if cache.at is not None:
+        answer["cache"] = [_cache(d, cache) for d, _ in made]
+    answer |= unknown
+    return encoded(answer, "fields")
 
 
 @said
@@ -140,9 +176,7 @@ def evidence(asking: Asking, model: str, field: str | None) -> str:
         if not field or field == e.field
     ]
     if not rows:
-        return encoded(
-            _identity(found) | {"answer": f"no evidence of {fenced(field or 'anything', 60)} is recorded"}, ""
-        )
+        return encoded(_identity(found) | {"answer": f"no evidence of {fenced(field or 'anything', 60)} is recorded"})
     return encoded(_identity(found) | {"evidence": rows}, "evidence")
 
 
@@ -153,10 +187,13 @@ def sql(asking: Asking, query: str, timeout: float = 20.0) -> str:
     printed = bytearray()
     note = engine.run(path, query, _bounded(printed), form="json", timeout=timeout)
     rows = json.loads(printed)
-    made: dict[str, Any] = {"rows": [plain(r) for r in rows[:200]], "found": note, "snapshot": entry.id}
+    shown = [plain(r) for r in rows[:200]]
+    made: dict[str, Any] = {"rows": shown, "found": note, "snapshot": entry.id, "source": f"snapshot {entry.id}"}
     if not rows:
         made["answer"] = "no row: the atlas holds none that fits, which says nothing of models outside it"
-    return encoded(made | {"null": NULL}, "rows")
+        missing = [fenced(m) for m in misnamed(path, query, {})]
+        made |= {"perhaps": missing[:5]} if missing else {}
+    return encoded(made | {"null": NULL}, "rows", len(rows))
 
 
 MOST_PRINTED = 4 << 20
@@ -174,9 +211,12 @@ def _bounded(printed: bytearray) -> Callable[[bytes], object]:
 
 
 @said
-def fit(asking: Asking, model: str, options: dict[str, Any]) -> str:
+def fit(asking: Asking, model: str, options: dict[str, Any], what_if: list[str]) -> str:
     """Whether a model fits on GPUs, and what binds."""
+    if any(n is not None and n < 1 for n in (options.get("gpus"), options.get("sequences"))):
+        raise Usage("gpus and sequences are counts: at least one of each")
     found = resolver.resolve(model, asking)
-    asked = Asked(models=[model], home=asking.home, snapshot=asking.snapshot, offline=asking.offline, **options)
-    value = answer(asked).value["models"][0]
-    return encoded(_identity(found) | {"fit": plain(value), "unit": "bytes of the fullest GPU, logical"}, "fit")
+    derived, supposed = _supposed(found, what_if)
+    value = fitting(found.title, derived, wanted_of(Asked(**options)))
+    made = supposed | _identity(found, derived) | {"fit": plain(msgspec.to_builtins(value))}
+    return encoded(made | {"unit": "bytes of the fullest GPU, logical"}, "fit")

@@ -16,6 +16,8 @@ RULE = f"Text between {OPEN} and {CLOSE} is quoted from names, configs or source
 def fenced(text: object, most: int = _LONGEST) -> str:
     """A stranger's text between marks it cannot close: control characters shown, angle brackets made square."""
     said = shorten(terminal(str(text)), most).replace("<", "[").replace(">", "]")
+    if len(said.encode()) > most:  # a letter may take four bytes, and the bound of an answer is one of bytes
+        said = said.encode()[: most - 3].decode("utf-8", "ignore") + "…"
     return f"{OPEN}{said}{CLOSE}"
 
 
@@ -32,17 +34,18 @@ def plain(value: object) -> Any:
             return fenced(value)
 
 
-def encoded(answer: dict[str, Any], cut: str) -> str:
-    """The answer as JSON within the bound: entries of `cut`, a list or map, are left off at its end and counted."""
-    entries = answer.get(cut)
-    if not isinstance(entries, list | dict):
-        return _dumped(answer)
+def encoded(answer: dict[str, Any], cut: str = "", among: int | None = None) -> str:
+    """The answer as JSON within the bound: entries of `cut`, a list or map, are left off at its end and counted.
+
+    `among` is how many there are where not all of them were handed over.
+    """
+    entries = answer.get(cut, [])
     keys = list(entries) if isinstance(entries, dict) else list(range(len(entries)))
+    total = len(keys) if among is None else among
     for kept in range(len(keys), -1, -1):
         part = {k: entries[k] for k in keys[:kept]} if isinstance(entries, dict) else entries[:kept]
-        left = len(keys) - kept
-        made = answer | {cut: part} | ({"left_off": f"{left} of {len(keys)} {cut}: ask for fewer"} if left else {})
-        text = _dumped(made)
+        left = {"left_off": f"{total - kept:,} of {total:,} {cut}: ask for fewer"} if total > kept else {}
+        text = _dumped(answer | ({cut: part} if cut in answer else {}) | left)
         if len(text.encode()) <= MOST_BYTES:
             return text
     return _dumped({"error": "the answer is too long even without its entries: ask for less"})

@@ -39,17 +39,33 @@ def _add(server: MCPServer, asking: Asking) -> None:
         return answers.find(asking, text, limit)
 
     @server.tool()
-    def show(model: str, fields: list[str] | None = None, at: str | None = None, dtype: str = "bf16") -> str:
-        """One model by any name (loose, OWNER/NAME@REVISION, a path): figures with units, verdict and source.
+    def show(
+        model: str,
+        fields: list[str] | None = None,
+        at: str | None = None,
+        dtype: str = "bf16",
+        what_if: list[str] | None = None,
+    ) -> str:
+        """One model by any name (loose, OWNER/NAME@REVISION, an allowed path): figures with units, verdict and source.
 
-        `fields` are columns of view fingerprints; `at` (8192, 128k) and `dtype` (bf16, fp8) give the cache's bytes.
+        `fields` are columns of view fingerprints; `at` (8192, 128k) and `dtype` (bf16, fp8) give the cache's bytes;
+        `what_if` sets keys of its config: ["num_key_value_heads=4"].
         """
-        return answers.show(asking, model, fields, at, dtype)
+        return answers.show(asking, model, fields, answers.Cache(at, dtype), what_if or [])
 
     @server.tool()
-    def compare(models: list[str], fields: list[str] | None = None, at: str | None = None, dtype: str = "bf16") -> str:
-        """Two to six models side by side: the columns asked for, or the leading ones that differ."""
-        return answers.compare(asking, models, fields, at, dtype)
+    def compare(
+        models: list[str],
+        fields: list[str] | None = None,
+        at: str | None = None,
+        dtype: str = "bf16",
+        what_if: list[str] | None = None,
+    ) -> str:
+        """Two to six models side by side: the columns asked for, or the leading ones that differ.
+
+        `what_if` sets keys of all their configs (KEY=VALUE), or of the second alone (B:KEY=VALUE).
+        """
+        return answers.compare(asking, models, fields, answers.Cache(at, dtype), what_if or [])
 
     @server.tool()
     def evidence(model: str, field: str | None = None) -> str:
@@ -63,8 +79,14 @@ def _add(server: MCPServer, asking: Asking) -> None:
 
     @server.tool()
     def fit(
-        model: str, gpu: str, gpus: int = 1, at: str | None = None, sequences: int | None = None, dtype: str = "bf16"
+        model: str,
+        gpu: str,
+        gpus: int = 1,
+        at: str | None = None,
+        sequences: int | None = None,
+        dtype: str = "bf16",
+        what_if: list[str] | None = None,
     ) -> str:
         """Whether a model fits on GPUs (h100, a100, l4, ...), with how many sequences and how much context."""
         options = {"gpu": gpu, "gpus": gpus, "at": at, "sequences": sequences, "dtype": dtype}
-        return answers.fit(asking, model, options)
+        return answers.fit(asking, model, options, what_if or [])

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from atlas.interpret import derive
+from atlas.interpret import derive, refusal
 from atlas.numbers.fingerprint import Evidence
 from atlas.numbers.storage import Storage
 from atlas.parse import load
@@ -16,11 +16,12 @@ from atlas.stored.form import BITS
 from pipeline.ask.found import Adapter, Found
 from pipeline.errors import NotFound
 from pipeline.sources import disk, headers
-from schemas.vocabulary import Origin, Verdict
+from schemas.vocabulary import ModelKind, Origin, RefusalKind, Verdict
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _LONGEST = 200
 _MOST_TARGETS = 100
+_MOST_RANK = 1 << 20
 
 
 def is_adapter(folder: Path) -> bool:
@@ -41,6 +42,10 @@ def of_folder(folder: Path) -> Found:
     file = folder / WEIGHTS
     listing = headers.local(file).listing if file.is_file() else None
     adapter = _adapter(data, listing)
+    if derived.fingerprint.refusal_kind != RefusalKind.ADAPTER:  # its method is no text, or it states a model_type
+        derived = refusal(Refused(RefusalKind.ADAPTER, f"{CONFIG} makes it an adapter, which has no cache"), name, None)
+        row = msgspec.structs.replace(derived.fingerprint, kind=ModelKind.ADAPTER.value)
+        derived = msgspec.structs.replace(derived, fingerprint=row)
     if adapter.params is not None:
         evidence = tuple(
             Evidence(field, value, Origin.HEADER.value, f"counted in the header of {WEIGHTS}")
@@ -66,13 +71,20 @@ def _adapter(data: dict[str, Any], listing: dict[str, headers.Stored] | None) ->
     return Adapter(
         method=_text(data.get("peft_type")) or "not stated",
         base_model=_text(base),
-        rank=rank if type(rank) is int else None,
-        alpha=float(alpha) if isinstance(alpha, int | float) and not isinstance(alpha, bool) else None,
+        rank=rank if type(rank) is int and 0 < rank < _MOST_RANK else None,
+        alpha=_number(alpha),
         targets=tuple(t for t in map(_text, named[:_MOST_TARGETS]) if t),
         params=sum(n for n in elements if n is not None) if known else None,
         bytes=sum(sizes) if known and len(sizes) == len(known) else None,
         tensors=len(known) or None,
     )
+
+
+def _number(value: object) -> float | None:
+    """A finite number of a size that a scale has."""
+    if type(value) not in (int, float):
+        return None
+    return float(value) if abs(value) < 1e9 else None  # pyright: ignore[reportArgumentType]
 
 
 def _text(value: object) -> str | None:

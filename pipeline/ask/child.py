@@ -149,10 +149,15 @@ def _sentence(error: BaseException, order: dict[str, Any]) -> str:
     return _two_lines(str(error).strip())
 
 
+_OWN = re.compile(r"Could not convert string '(there is no model .* in this snapshot)' to INT64")
+
+
 def _two_lines(said: str) -> str:
     """DuckDB's sentence, and below it the query from the place on that its caret points at."""
     sentence, _, place = said.partition("\n\nLINE ")
     sentence = " ".join(line.strip() for line in sentence.splitlines() if line.strip())
+    own = _OWN.search(sentence)
+    sentence = sentence if own is None else own[1]  # the macro's own words, which reach here as a failed conversion
     lines = place.splitlines()
     if len(lines) < 2 or "^" not in lines[1]:
         return sentence

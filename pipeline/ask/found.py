@@ -20,7 +20,8 @@ from pipeline.sources.disk import Content
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
     """Where names are looked up: the home and its snapshot, the Hub, and whether the network may be used.
 
-    `file` is a snapshot's own file, whatever the home holds, and `label` what it is called.
+    `file` is a snapshot's own file, whatever the home holds, and `label` what it is called. `roots` are the folders
+    whose files may be named, all of them where it is None.
     """
 
     home: Path = Path()
@@ -29,6 +30,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     offline: bool = False
     file: str | None = None
     label: str = ""
+    roots: tuple[Path, ...] | None = None
 
 
 class Adapter(msgspec.Struct, frozen=True, kw_only=True):

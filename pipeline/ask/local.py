@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from atlas.parse import MAX_BYTES
-from pipeline.ask import adapters, weightfiles
+from pipeline.ask import adapters, ggufs, weightfiles
 from pipeline.ask.found import Found
 from pipeline.errors import NotFound, Usage
 from pipeline.sources import beside, disk
+from pipeline.text import terminal
 
 
 def stdin() -> Found:
@@ -21,18 +22,25 @@ def stdin() -> Found:
 
 
 def is_several(path: Path) -> bool:
-    """A folder of configs: neither a checkpoint nor an adapter."""
-    return path.is_dir() and not disk.is_checkpoint(path) and not adapters.is_adapter(path)
+    """A folder of configs: neither a checkpoint nor an adapter, nor one of GGUF files alone."""
+    return path.is_dir() and not disk.is_checkpoint(path) and not is_weights(path)
+
+
+def is_weights(folder: Path) -> bool:
+    """Whether a folder without a config is a model by its weights: an adapter, or GGUF files."""
+    return adapters.is_adapter(folder) or (not disk.config_files(folder) and bool(ggufs.models(folder)))
 
 
 def one(path: Path) -> Found:
     """The one model of a path. Raises `Usage` for a folder of configs, `NotFound` or `Invalid`."""
     if path.is_dir():
         if is_several(path):
-            raise Usage(f"{path} is a folder without config.json: name one config or checkpoint folder")
-        return _checkpoint(path) if disk.is_checkpoint(path) else adapters.of_folder(path)
+            raise Usage(f"{terminal(str(path))} is a folder without config.json: name one config or checkpoint folder")
+        if disk.is_checkpoint(path):
+            return _checkpoint(path)
+        return adapters.of_folder(path) if adapters.is_adapter(path) else ggufs.of_file(ggufs.only(path))
     if path.suffix == ".gguf" or _begins(path) == b"GGUF":
-        return weightfiles.of_gguf(path)
+        return ggufs.of_file(path)
     if path.suffix == ".safetensors":
         return _safetensors(path)
     if path.name == adapters.CONFIG:

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
-from pipeline.errors import NotFound
+from pipeline.errors import Ambiguous, NotFound
 from pipeline.text import shorten, terminal
 
 _SHOWN = 10
@@ -24,7 +24,7 @@ def resolve(wanted: str, repo_ids: Sequence[str]) -> str:
         if len(found) == 1:
             return found[0]
         if found:
-            raise NotFound(f"'{terminal(wanted)}' may be any of: {_listed(found)}; give one of them whole")
+            raise Ambiguous(f"'{terminal(wanted)}' may be any of: {_listed(found)}; give one of them whole")
     said = shorten(terminal(wanted), 100)
     raise NotFound(
         f"no model here is named '{said}'{near(wanted, repo_ids)}\nOWNER/NAME asks the Hub; "

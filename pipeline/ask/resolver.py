@@ -12,42 +12,35 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
 
-from pipeline.ask import local, names, rows
+import msgspec
+
+from pipeline.ask import addresses, allowed, local, names, rows
+from pipeline.ask.addresses import Named
 from pipeline.ask.found import Asking, Found
 from pipeline.errors import AtlasError, NotFound, Upstream
 from pipeline.text import shorten, terminal
 
-_REPO = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
-_HOSTS = ("huggingface.co", "www.huggingface.co", "hf.co")
-_ADDRESS = re.compile(r"(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/", re.IGNORECASE)
-
-
-class Named(NamedTuple):
-    """A repository as a word names it, with the revision where it says one."""
-
-    repo_id: str
-    revision: str | None
+_COMMIT = re.compile(r"[0-9a-f]{7,40}")
 
 
 def resolve(wanted: str, asking: Asking) -> Found:
     """The one model that a word means. Raises `NotFound`, `Usage`, `Invalid` or `Upstream`, each with what to do."""
     if wanted == "-":
+        allowed.stdin(asking)
         return local.stdin()
     if not wanted.strip():
         raise NotFound("the name is empty: give a model's name, OWNER/NAME, or a path")
-    path = _existing(wanted)
+    path = allowed.existing(wanted, asking)
     if path is not None:
         return local.one(path)
-    named = repository(wanted)
-    if named is None:
-        if wanted.startswith((".", "/", "~")) or wanted.endswith((".json", ".gguf", ".safetensors")):
-            raise NotFound(f"{terminal(wanted)} does not exist: give a config, a folder, a file of weights, or a name")
-        return _of_atlas(wanted, asking)
-    return _of_repository(named, asking)
+    named = addresses.meant(wanted, asking.endpoint)
+    if isinstance(named, Named):
+        return _of_repository(named, asking)
+    allowed.no_path(named, asking)
+    return _of_atlas(named, asking)
 
 
 def checkpoint(wanted: str, asking: Asking) -> Path | Named:
@@ -55,14 +48,13 @@ def checkpoint(wanted: str, asking: Asking) -> Path | Named:
 
     Raises `NotFound`, `Usage`, or `Upstream` where the Hub would have to be asked and may not be.
     """
-    path = _existing(wanted) if wanted else None
+    path = allowed.existing(wanted, asking) if wanted else None
     if path is not None:
         return path
-    if wanted.startswith((".", "/", "~")):
-        raise NotFound(
-            f"{terminal(wanted)} does not exist: give a checkpoint folder, a .safetensors file, or owner/name"
-        )
-    named = repository(wanted) or Named(names.resolve(wanted, known_names(asking)), None)
+    named = addresses.meant(wanted, asking.endpoint)
+    if not isinstance(named, Named):
+        allowed.no_path(named, asking)
+        named = Named(names.resolve(named, known_names(asking)), None)
     from pipeline.hub import single
     from pipeline.sources import headers
 
@@ -78,36 +70,10 @@ def checkpoint(wanted: str, asking: Asking) -> Path | Named:
 
 def several(wanted: str, asking: Asking) -> tuple[list[Found], bool]:
     """The models that a word means, and whether it is a folder of configs. Raises what `resolve` raises."""
-    path = _existing(wanted) if wanted != "-" else None
+    path = allowed.existing(wanted, asking) if wanted != "-" else None
     if path is not None and local.is_several(path):
         return list(local.each(path)), True
     return [resolve(wanted, asking)], False
-
-
-def repository(wanted: str) -> Named | None:
-    """OWNER/NAME[@REVISION] or a Hub address as what it names; None for any other word."""
-    word, revision = wanted.strip(), None
-    if _ADDRESS.match(word):
-        address = urlsplit(word if "://" in word else f"https://{word}")
-        parts = [unquote(p) for p in address.path.split("/") if p]
-        if len(parts) < 2:
-            return None
-        if len(parts) > 3 and parts[2] in ("tree", "blob", "resolve", "commit"):
-            revision = parts[3] if parts[3] != "main" else None  # as it is now, which is what a bare name asks for
-        word, _, after = "/".join(parts[:2]).partition("@")
-        revision = after or revision
-    else:
-        word, _, after = word.partition("@")
-        revision = after or None
-    return Named(word, revision) if _REPO.fullmatch(word) and ".." not in word else None
-
-
-def _existing(wanted: str) -> Path | None:
-    try:
-        path = Path(wanted)
-        return path if path.exists() else None
-    except (OSError, ValueError):  # a name too long, or with a null
-        return None
 
 
 def _of_atlas(wanted: str, asking: Asking) -> Found:
@@ -116,18 +82,35 @@ def _of_atlas(wanted: str, asking: Asking) -> Found:
 
 
 def _of_repository(named: Named, asking: Asking) -> Found:
-    known = known_names(asking)
-    exact = next((n for n in (named.repo_id, *_same(named.repo_id, known)) if n in known), None)
-    if exact is not None:
-        found = _row(exact, asking)
-        if named.revision is None or (found.revision or "").startswith(named.revision):
-            return found
     from pipeline.hub import single
 
+    known = known_names(asking)
+    exact = next((n for n in (named.repo_id, *_same(named.repo_id, known)) if n in known), None)
+    held = _held(exact, named.revision, asking)
+    if isinstance(held, Found):
+        return held
     one = single.cached(*named)
-    if one is None:
-        one = _from_hub(named, asking, known)
-    return _found(one)
+    if one is not None:
+        return _found(one)
+    folder = single.cached_folder(*named)
+    if folder is not None and local.is_weights(folder.path):
+        kept = local.one(folder.path)
+        return msgspec.structs.replace(kept, name=folder.repo_id, source=folder.source, path=None)
+    return _found(_from_hub(named, asking, held or names.near(named.repo_id, known)))
+
+
+def _held(name: str | None, revision: str | None, asking: Asking) -> Found | str | None:
+    """What the atlas holds of a repository at a revision; else what must be said of it where nothing else answers."""
+    if name is None:
+        return None
+    try:
+        found = _row(name, asking)
+    except NotFound as error:  # it is listed, and no config of it was ever read: the cache or the Hub may have one
+        return f"; {error}"
+    at = found.revision or ""
+    if revision is None or (_COMMIT.fullmatch(revision) and at.startswith(revision)):
+        return found
+    return f"; the atlas has it as of {found.as_of}" + (f" at {at[:8]}" if at else "")
 
 
 def _same(repo_id: str, known: Sequence[str]) -> list[str]:
@@ -154,24 +137,24 @@ def is_offline(asking: Asking) -> bool:
     return asking.offline or any(w.upper() in ("1", "ON", "YES", "TRUE") for w in words)
 
 
-def _from_hub(named: Named, asking: Asking, known: Sequence[str]) -> object:
+def _from_hub(named: Named, asking: Asking, beside: str) -> object:
+    """What the Hub has; where it may not or cannot answer, what was kept of it, or an error that ends in `beside`."""
     from pipeline.hub import login, single
 
-    said = shorten(terminal(named.repo_id), 100)
+    said = shorten(terminal(named.repo_id), 100) + (f" at {terminal(named.revision)}" if named.revision else "")
     if is_offline(asking):
         kept = single.archived(asking.home, *named)
         if kept is not None:
             return kept
-        raise NotFound(
-            f"{said} is not in the atlas and not in huggingface_hub's cache, and offline the Hub is not asked"
-            + names.near(named.repo_id, known)
-        )
-    at = f"@{terminal(named.revision)}" if named.revision else ""
-    print(f"atlas: asking the Hub for {said}{at}", file=sys.stderr)  # noqa: T201 - messages go to stderr
+        where = "is not in the atlas and not in huggingface_hub's cache"
+        if beside.startswith("; the atlas has"):
+            where = "is not in huggingface_hub's cache"
+        raise NotFound(f"{said} {where}, and offline the Hub is not asked{beside}")
+    print(f"atlas: asking the Hub for {said}", file=sys.stderr)  # noqa: T201 - messages go to stderr
     try:
         return single.online(asking.home, *named, asking.endpoint, login.token())
     except NotFound as error:
-        raise NotFound(f"{error}{names.near(named.repo_id, known)}") from error
+        raise NotFound(f"{error}{beside}") from error
     except Upstream as error:
         kept = single.archived(asking.home, *named)
         if kept is None:
@@ -193,10 +176,7 @@ def known_names(asking: Asking) -> list[str]:
         from pipeline.sources import catalogue
 
         return [entry.repo for entry in catalogue.load()]
-    import duckdb
-
-    with duckdb.connect(str(path[1]), read_only=True) as con:
-        return [n for (n,) in con.execute("SELECT repo_id FROM models ORDER BY repo_id").fetchall()]
+    return list(rows.held(path[1]).names)
 
 
 def _snapshot(asking: Asking) -> tuple[str, Path] | None:
@@ -207,7 +187,21 @@ def _snapshot(asking: Asking) -> tuple[str, Path] | None:
         return asking.label, Path(asking.file)
     if asking.snapshot is None and not shelf.folder(asking.home).joinpath("index.json").exists():
         return None
-    entry, path = shelf.locate(asking.home, asking.snapshot)
+    return _located(asking.home.absolute(), asking.snapshot, _standing(shelf.folder(asking.home)))
+
+
+def _standing(place: Path) -> tuple[tuple[str, int, int], ...]:
+    """The files of a folder as they are now: while nothing changes, a snapshot's digest is proven once."""
+    with os.scandir(place) as entries:
+        files = [(e.name, e.stat()) for e in entries if e.is_file()]
+    return tuple(sorted((name, stat.st_mtime_ns, stat.st_size) for name, stat in files))
+
+
+@lru_cache(maxsize=4)
+def _located(home: Path, snapshot: str | None, _now: tuple[tuple[str, int, int], ...]) -> tuple[str, Path]:
+    from pipeline.store import shelf
+
+    entry, path = shelf.locate(home, snapshot)
     return entry.id, path
 
 

@@ -2,11 +2,37 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from pipeline.ask.found import Found
 from pipeline.errors import NotFound
 from pipeline.text import terminal
+
+
+class Held(NamedTuple):
+    """What a snapshot's file holds as a whole: the names of its models, and the line to cite it by."""
+
+    names: tuple[str, ...]
+    cite: str
+
+
+def held(path: Path) -> Held:
+    """The names and the line of a snapshot's file; read once for a file that stays as it is."""
+    stat = path.stat()
+    return _held(path, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=4)
+def _held(path: Path, _written: int, _size: int) -> Held:
+    import duckdb
+
+    from pipeline.store import cite
+
+    with duckdb.connect(str(path), read_only=True) as con:
+        names = con.execute("SELECT repo_id FROM models ORDER BY repo_id").fetchall()
+        return Held(tuple(n for (n,) in names), cite.line(cite.of(con)))
 
 
 def of_catalogue(repo: str) -> Found:
@@ -25,8 +51,6 @@ def of_snapshot(repo: str, snapshot: str, path: Path) -> Found:
     """A model of a snapshot's file; raises `NotFound` where no config of it was ever read."""
     import duckdb
 
-    from pipeline.store import cite
-
     with duckdb.connect(str(path), read_only=True) as con:
         row = con.execute(
             "SELECT m.config_id, c.raw, c.raw_bytes, c.design_id, m.as_of::VARCHAR, m.source, m.outcome, m.revision, "
@@ -43,5 +67,5 @@ def of_snapshot(repo: str, snapshot: str, path: Path) -> Found:
     return Found(
         name=repo, source=f"snapshot {snapshot}", raw=data if text is None else text.encode(), snapshot=snapshot,
         design_id=design_id, as_of=as_of, config_source=source, reported=tuple(reported), revision=revision,
-        check=None if check is None else str(check), cite=cite.line(cite.cited(path)),
+        check=None if check is None else str(check), cite=held(path).cite,
     )  # fmt: skip

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -24,6 +26,25 @@ def changed(raw: bytes, name: str, changes: list[str]) -> Derived:
     for change in changes:
         _apply(data, change)
     return derive(data, name=name)
+
+
+_OF_ONE = re.compile(r"([A-Z]):(.*)", re.DOTALL)
+
+
+def shared_out(changes: Sequence[str], many: int) -> list[list[str]]:
+    """The changes of each of several models: KEY=VALUE is of all, B:KEY=VALUE of the second alone. Raises `Usage`."""
+    found: list[list[str]] = [[] for _ in range(many)]
+    for change in changes:
+        one = _OF_ONE.fullmatch(change)
+        if one is None:
+            for each in found:
+                each.append(change)
+            continue
+        place = ord(one[1]) - ord("A")
+        if place >= many:
+            raise Usage(f"--set {change}: there are {many} models, and {one[1]} is none of them")
+        found[place].append(one[2])
+    return found
 
 
 def _apply(data: dict[str, Any], change: str) -> None:

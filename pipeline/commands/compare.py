@@ -7,14 +7,23 @@ from typing import Annotated, Literal
 
 import typer
 
+from pipeline.commands._completion import models_named
 from pipeline.options import MODEL, Dtype, Endpoint, Home, Json, Offline, Snapshot, Weights
 
 
 def run(
     models: Annotated[
         list[str],
-        typer.Argument(metavar="A B [C...]", help=MODEL),
+        typer.Argument(metavar="MODEL", help=MODEL, autocompletion=models_named),
     ],
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="[B:]KEY=VALUE",
+            help="A what-if of all models, or of B alone; of one model beside itself. Repeatable.",
+        ),
+    ] = None,
     at: Annotated[str, typer.Option("--at", help="Tokens of the sequence: 8192, 128k, 1m (k is 1,024).")] = "128k",
     dtype: Dtype = "bf16",
     form: Annotated[Literal["table", "md"], typer.Option("--format", help="For people, or Markdown.")] = "table",
@@ -27,8 +36,8 @@ def run(
 ) -> None:
     """Show models side by side: shape, weights, cache and cost at one context, differences marked.
 
-    Any name will do: of the atlas, of the Hub, or a path. Everything that differs is shown. A refused model ends the
-    command with exit code 3.
+    Any name will do: of the atlas, of the Hub, or a path. Everything that differs is shown; models are lettered A, B,
+    ... in the order given. A refused model ends the command with exit code 3.
     """
     from pipeline.ask.found import Asking
     from pipeline.sheets import compare
@@ -36,7 +45,10 @@ def run(
     from pipeline.sheets.widths import context_of, width_of
 
     asking = Asking(home=home, snapshot=snapshot, endpoint=endpoint, offline=offline)
-    found = compare.compare(asking, models, context_of(at), dtype, width_of(dtype), weights)
+    wanted = compare.Wanted(
+        at=context_of(at), dtype=dtype, width=width_of(dtype), weights=weights, changes=tuple(changes or ())
+    )
+    found = compare.compare(asking, models, wanted)
     if json:
         from pipeline.sheets.inspect import encoded
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.options import MODEL, Home, Json, Offline, Snapshot
+from pipeline.options import MODEL, Endpoint, Home, Json, Offline, Snapshot
 
 
 def run(
@@ -32,7 +32,10 @@ def run(
     sequences: Annotated[int | None, typer.Option("--sequences", min=1, help="Sequences at once.")] = None,
     dtype: Annotated[str, typer.Option("--dtype", help="Type of the cache: bf16, fp8, int8, q8_0, ...")] = "bf16",
     weights: Annotated[
-        str, typer.Option("--weights", help="stored, or a type to suppose: bf16, fp8, int4, ...")
+        str,
+        typer.Option(
+            "--weights", help="stored, or a form to suppose: bf16, fp8, w4a16-g128, nvfp4, mxfp4, nf4, q4_k_m, ..."
+        ),
     ] = "stored",
     reserve: Annotated[str, typer.Option("--reserve", help="Memory of a GPU kept for all else: 4GiB.")] = "0GiB",
     under: Annotated[str | None, typer.Option("--under", help="Only models below so many parameters: 40B.")] = None,
@@ -57,6 +60,7 @@ def run(
     json: Json = False,
     check: Annotated[bool, typer.Option("--check", help="Exit 9 where it does not fit or is not known.")] = False,
     offline: Offline = False,
+    endpoint: Endpoint = None,
     snapshot: Snapshot = None,
     home: Home = Path(),
 ) -> None:
@@ -72,6 +76,7 @@ def run(
         models=models or [], gpu=gpu, memory=memory, gpus=gpus, tp=tp, pp=pp, ep=ep, dp=dp_attention, at=at,
         sequences=sequences, dtype=dtype, weights=weights, reserve=reserve, under=under, top=top, engine=engine,
         version=engine_version, inputs=inputs or [], rules=rules, home=home, snapshot=snapshot, offline=offline,
+        endpoint=endpoint,
     )  # fmt: skip
     if predict is not None:
         for line in asking.predictions(asked, predict):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pipeline.commands._completion import models_named
 from pipeline.options import MODEL, At, Dtype, Endpoint, Home, Json, Offline, Set, Snapshot, Weights
 
 if TYPE_CHECKING:
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def run(
-    model: Annotated[str | None, typer.Argument(metavar="MODEL", help=f"{MODEL} Or a folder of configs.")] = None,
+    model: Annotated[
+        str | None,
+        typer.Argument(metavar="MODEL", help=f"{MODEL} Or a folder of configs.", autocompletion=models_named),
+    ] = None,
     json: Json = False,
     jsonl: Annotated[
         bool, typer.Option("--jsonl", help="One JSON object per config, bad ones too, in file-name order.")
@@ -69,21 +73,23 @@ def run(
 
 def _lines(found: list[Found], view: View) -> None:
     from pipeline.sheets.inspect import as_object
+    from pipeline.sheets.show import asked_beside
 
     for each in found:
         derived = each.what_if(list(view.changes))
-        _line(as_object(derived, layers=view.layers, evidence=view.evidence))
+        made = as_object(derived, layers=view.layers, evidence=view.evidence)
+        _line(made | asked_beside(each, derived, view))
 
 
 def _print(found: list[Found], view: View, *, several: bool, json: bool) -> None:
-    from pipeline.sheets import inspect, show
+    from pipeline.sheets import show
     from pipeline.sheets.screen import write
 
     if json:
         objects = [show.object_of(each, view, reported=False) for each in found]
         _line(objects if several else objects[0])
     elif several:
-        write(inspect.summary([each.what_if(list(view.changes)) for each in found]))
+        write(show.of_several(found, view))
     else:
         write(show.sheet_of(found[0], view))
 

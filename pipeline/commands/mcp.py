@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from pipeline.options import Endpoint, Home, Offline, Snapshot
 
 
 def run(
+    roots: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--root",
+            metavar="DIR",
+            exists=True,
+            file_okay=False,
+            help="A folder whose configs and weights may be named; repeatable. None unless given.",
+        ),
+    ] = None,
     offline: Offline = False,
     endpoint: Endpoint = None,
     snapshot: Snapshot = None,
@@ -16,9 +29,11 @@ def run(
     """Serve the atlas to agents over the Model Context Protocol, on stdin and stdout, until they hang up.
 
     Tools: find, show, compare, evidence, sql, fit. Every answer is at most 3 kB, with units, verdict, snapshot and
-    source; what strangers wrote is fenced as data. Needs the extra: pip install 'llm-architecture-atlas[mcp]'.
+    source; what strangers wrote is fenced as data. Models are named: of the atlas, of huggingface_hub's cache, of the
+    Hub (not with --offline); files only below a --root. Needs the extra: pip install 'llm-architecture-atlas[mcp]'.
     """
     from pipeline.agents.server import made
     from pipeline.ask.found import Asking
 
-    made(Asking(home=home, snapshot=snapshot, endpoint=endpoint, offline=offline)).run("stdio")
+    asking = Asking(home=home, snapshot=snapshot, endpoint=endpoint, offline=offline, roots=tuple(roots or ()))
+    made(asking).run("stdio")

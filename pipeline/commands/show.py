@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
+from pipeline.commands._completion import models_named
 from pipeline.options import MODEL, At, Dtype, Endpoint, Home, Json, Offline, Set, Snapshot, Weights
 
 
 def run(
-    model: Annotated[str, typer.Argument(help=MODEL)],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help=MODEL, autocompletion=models_named)],
     layers: Annotated[bool, typer.Option("--layers", help="Every layer.")] = False,
     evidence: Annotated[bool, typer.Option("--evidence", help="Where every value comes from.")] = False,
     changes: Set = None,
@@ -31,7 +32,7 @@ def run(
 
     Any name will do; with none of a snapshot, the embedded catalogue, huggingface_hub's cache and the Hub are looked
     through in this order. Sizes are logical bytes of one sequence; --dtype weighs the cache in another type (states of
-    fixed width stay as they are).
+    fixed width stay as they are). A refused model ends the command with exit code 3.
     """
     from pipeline.ask.found import Asking
     from pipeline.ask.resolver import resolve
@@ -50,5 +51,7 @@ def run(
         return
     if json:
         typer.echo(encoded(show.object_of(found, view)))
-        return
-    write(show.sheet_of(found, view))
+    else:
+        write(show.sheet_of(found, view))
+    if found.what_if(list(view.changes)).fingerprint.verdict == "refused":
+        raise typer.Exit(3)

@@ -61,9 +61,11 @@ def run(
     text = _text(query, file)
     history = [(entry.id, found) for entry, found in shelf.all_of(home, last=snapshot)] if every else []
     form = "json" if json else form
-    note = engine.run(path, text, _to_stdout, form=form, timeout=timeout, history=history, given=given)
-    if note == "0 rows":
-        for said in handed.misnamed(path, text, given.parameters):
+    note = "0 rows"
+    try:
+        note = engine.run(path, text, _to_stdout, form=form, timeout=timeout, history=history, given=given)
+    finally:  # also where the query was refused: a macro refuses a model that is not there
+        for said in handed.misnamed(path, text, given.parameters) if note == "0 rows" else ():
             typer.echo(f"atlas: {terminal(said)}", err=True)
     if sys.stderr.isatty() and not json and form == "table":
         typer.echo(note, err=True)

@@ -8,11 +8,14 @@ from typing import Annotated
 
 import typer
 
+from pipeline.commands._completion import models_named
 from pipeline.options import MODEL, Endpoint, Home, Json, Offline, Snapshot
 
 
 def run(
-    model: Annotated[str, typer.Argument(metavar="MODEL|PATH", help=f"{MODEL} Also an index of shards.")],
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL|PATH", help=f"{MODEL} Also an index of shards.", autocompletion=models_named)
+    ],
     json: Json = False,
     offline: Offline = False,
     endpoint: Endpoint = None,

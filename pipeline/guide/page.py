@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from pipeline.errors import Invalid
+from pipeline.guide.reserving import Reserve
 from schemas.tables import quoted
 
 CURRICULUM = "curriculum.toml"
@@ -53,8 +54,9 @@ class Front(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What stands before a page.
 
     `prerequisites` and `next` are module numbers; `use` names queries of `_shared.md`, `references` works of
-    `references.toml`; `verdict` is the counterfactual that the five costs are held against; `constants` gives a
-    reason for every column of its queries that is a bare numeral, `numerals` one for every number it writes out.
+    `references.toml`; `reserve` asks engines for their sizes; `verdict` is the counterfactual that the five costs are
+    held against; `constants` gives a reason for every column of its queries that is a bare numeral, `numerals` one for
+    every number it writes out.
     """
 
     title: str
@@ -65,6 +67,7 @@ class Front(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     exemplars: tuple[str, ...] = ()
     contrasts: tuple[str, ...] = ()
     what_if: tuple[WhatIf, ...] = ()
+    reserve: tuple[Reserve, ...] = ()
     glossary: dict[str, str] = {}
     references: tuple[str, ...] = ()
     verdict: str = ""

@@ -11,11 +11,13 @@ import duckdb
 import msgspec
 
 from atlas.derived import Derived
+from pipeline.engines import agreement
 from pipeline.errors import Corrupt, Invalid
-from pipeline.guide import counterfactual
+from pipeline.guide import counterfactual, reserving
 from pipeline.guide.bind import Row, Trace, bound
 from pipeline.guide.counterfactual import Counterfactual
 from pipeline.guide.page import Page, WhatIf
+from pipeline.guide.reserving import Reserve
 from pipeline.store.build import WHOLE
 from schemas.fields import FINGERPRINT, Kind
 from schemas.tables import quoted
@@ -26,7 +28,7 @@ STATES = ("kind", "repeats", "elements", "stride", "window", "width_bytes")
 
 
 class Snapshot:
-    """An open snapshot, read-only, with the tables `what_if` and `what_if_states` beside it."""
+    """An open snapshot, read-only, with `what_if`, `what_if_states`, `reserves` and `agreements` beside it."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection, exemplars: tuple[str, ...]) -> None:
         self._con = con
@@ -68,6 +70,9 @@ class Snapshot:
         for wanted in page.front.what_if:
             reason = self._refused.get((wanted.base, wanted.label))
             if reason:
+                raise Invalid(reason)
+        for asked, base in ((r, b) for r in page.front.reserve for b in r.bases):
+            if reason := self._refused.get((base, asked.label)):
                 raise Invalid(reason)
 
     def add_what_ifs(self, wanted: list[WhatIf]) -> None:
@@ -113,6 +118,24 @@ class Snapshot:
         if not found:
             raise Invalid(f"{repo} has no config in snapshot {self.id}")
         return derive(found[0][0].encode(), name=repo)
+
+    def add_reserves(self, wanted: list[Reserve]) -> None:
+        """Put what engines make of the pages' models, and how the rules agree with logs, beside the snapshot."""
+        self._con.execute(f"CREATE TEMP TABLE reserves ({reserving.COLUMNS})")
+        self._con.execute(
+            "CREATE TEMP TABLE agreements (kind VARCHAR, engine VARCHAR, name VARCHAR, logs BIGINT, inside BIGINT,"
+            " figures BIGINT, figures_inside BIGINT, apart DOUBLE)"
+        )
+        for row in agreement.rows():
+            self._insert("agreements", list(row))
+        for each, base in ((w, b) for w in wanted for b in w.bases):
+            try:
+                found = self.derived(base)
+            except Invalid as error:
+                self._refused[base, each.label] = f"what {each.engine} reserves for {base}: {error}"
+                continue
+            for row in reserving.sizes(each, base, found):
+                self._insert("reserves", list(row))
 
     def _insert(self, table: str, values: list[Any]) -> None:
         self._con.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(values))})", values)
@@ -161,4 +184,5 @@ def opened(path: Path, pages: list[Page]) -> Iterator[Snapshot]:
         con.execute("SET enable_external_access = false")
         snapshot = Snapshot(con, tuple(sorted({repo for p in pages for repo in p.front.exemplars})))
         snapshot.add_what_ifs([w for p in pages for w in p.front.what_if])
+        snapshot.add_reserves([r for p in pages for r in p.front.reserve])
         yield snapshot

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 # dated it was ahead. A config is asked for again at its commit only where the repository has become gated since.
 JUDGED = """
 SELECT l.repo_id, l.revision, l.facts, l.vanished, l.model_type, l.downloads, l.access, g.digest AS good_digest,
+    g.attempt AS good_attempt, json_extract(cast(l.facts AS TEXT), '$.settings_files') AS settings_files,
     g.revision AS good_revision, g.day AS good_day,
     coalesce(l.detail, CASE WHEN a.revision = l.revision THEN a.detail END) AS detail,
     CASE WHEN l.verdict IS NOT NULL THEN l.verdict
@@ -41,6 +42,8 @@ SELECT l.repo_id, l.revision, l.facts, l.vanished, l.model_type, l.downloads, l.
             THEN 'deferred'
         WHEN a.outcome = 'ok' AND json_extract(l.access, '$[0]') <> 0
             AND json_extract(l.access, '$[0]') IS NOT json_extract(a.access, '$[0]') THEN 'deferred'
+        WHEN a.outcome = 'ok' AND json_array_length(cast(l.facts AS TEXT), '$.settings_files') > 0
+            AND a.attempt NOT IN (SELECT attempt FROM beside) THEN 'deferred'
         WHEN a.outcome = 'ok' AND a.run <= :finished THEN 'unchanged'
         ELSE a.outcome END AS outcome
 FROM listing l LEFT JOIN state s ON s.repo_id = l.repo_id
@@ -74,17 +77,17 @@ class Archive:
             version = connection.execute("PRAGMA user_version").fetchone()[0]
         except sqlite3.OperationalError as error:
             raise AtlasError(f"cannot open {self.path}: {error}") from error
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # a damaged name in its own message
             raise self.damaged(error) from error
         if version == 0:
             self._run(connection, sealed.creation(), point="archive.create")
-        elif version == sealed.OLD_FORMAT:
-            self._run(connection, sealed.upgrade(), point="archive.upgrade")
+        elif version in sealed.OLD_FORMATS:
+            self._run(connection, sealed.upgrade(version), point="archive.upgrade")
         elif version != FORMAT:
             raise Corrupt(f"{self.path} is of format {version}, this version reads {FORMAT}; update, or move it away")
         return connection
 
-    def damaged(self, error: sqlite3.DatabaseError) -> Corrupt:
+    def damaged(self, error: sqlite3.DatabaseError | UnicodeDecodeError) -> Corrupt:
         """What to say when SQLite cannot make sense of the file."""
         return Corrupt(f"{self.path} is damaged ({error}); move it away to crawl anew")
 
@@ -163,7 +166,8 @@ class Archive:
             f"""WITH due AS (SELECT * FROM ({JUDGED}) WHERE outcome = 'deferred'), ranked AS (
                 SELECT *, row_number() OVER (PARTITION BY model_type ORDER BY downloads DESC, repo_id) AS place
                 FROM due)
-            SELECT repo_id, revision, access FROM ranked LEFT JOIN model_types t USING (model_type)
+            SELECT repo_id, revision, access, coalesce(settings_files, '[]')
+            FROM ranked LEFT JOIN model_types t USING (model_type)
             ORDER BY NOT (place = 1 AND coalesce(t.run, 0) > :finished), downloads DESC, repo_id""",
             run.named(),
         )
@@ -173,11 +177,14 @@ class Archive:
         """Keep what a batch of fetches brought."""
         first = self._one("SELECT coalesce(max(attempt), 0) + 1 FROM attempts")
         rows = [_attempt_row(run, number, attempt) for number, attempt in enumerate(attempts, first)]
+        beside = [(row["attempt"], name, raw) for row in rows for name, raw in row["beside"]]
         blobs = [(row["digest"], row["raw"]) for row in rows if row["digest"] is not None]
+        blobs += [(_digest(raw), raw) for _, _, raw in beside]
         with durable.transaction(self._connection, self.path, point="archive.batch"):
             self._connection.executemany("INSERT OR IGNORE INTO blobs VALUES (?, ?)", blobs)
             states = [self._state(row) for row in rows]
             sealed.put(self._connection, "attempts", ([row[c] for c in _ATTEMPT] for row in rows))
+            sealed.put(self._connection, "beside", [(number, name, _digest(raw)) for number, name, raw in beside])
             sealed.put(self._connection, "state", states)
 
     def _state(self, row: dict[str, Any]) -> tuple[Any, ...]:
@@ -228,21 +235,36 @@ class Archive:
 
     def _judged(self, run: Run) -> Iterator[Judged]:
         rows = self._connection.execute(
-            f"""SELECT repo_id, outcome, revision, facts, detail, good_digest, raw, good_revision, good_day
-            FROM ({JUDGED}) LEFT JOIN blobs ON digest = good_digest ORDER BY repo_id""",
+            f"""SELECT repo_id, outcome, revision, facts, detail, good_digest, raw, good_revision, good_day,
+            good_attempt FROM ({JUDGED}) LEFT JOIN blobs ON digest = good_digest ORDER BY repo_id""",
             run.named(),
         )
-        for repo_id, outcome, revision, facts, detail, digest, raw, good_revision, good_day in rows:
+        with_settings = {n for (n,) in self._connection.execute("SELECT DISTINCT attempt FROM beside")}
+        for repo_id, outcome, revision, facts, detail, digest, raw, good_revision, good_day, good in rows:
             if digest is not None and (raw is None or _digest(raw) != digest):
                 raise Corrupt(f"{self.path}: a stored config does not match its digest {digest}; move the file away")
-            yield Judged(repo_id, Outcome(outcome), revision, orjson.loads(facts), detail, raw, good_revision, good_day)
+            beside = self._beside(good) if good in with_settings else ()
+            known = (repo_id, Outcome(outcome), revision, orjson.loads(facts), detail)
+            yield Judged(*known, raw, good_revision, good_day, beside)
+
+    def _beside(self, attempt: int) -> tuple[tuple[str, bytes], ...]:
+        """The settings files that came with a config, those aside that could not be had."""
+        rows = self._connection.execute(
+            "SELECT name, digest, raw FROM beside LEFT JOIN blobs USING (digest) WHERE attempt = ? ORDER BY name",
+            (attempt,),
+        ).fetchall()
+        if any(raw is None or _digest(raw) != digest for _, digest, raw in rows):
+            raise Corrupt(f"{self.path}: a stored settings file does not match its digest; move the file away")
+        return tuple((name, raw) for name, _, raw in rows if raw)
 
     def content(self, run: Run) -> str:
         """A digest over every row that `judged` would give; what is unchanged counts as ok."""
         digest = hashlib.sha256()
         rows = self._connection.execute(
             f"""SELECT repo_id, replace(outcome, 'unchanged', 'ok'), revision, facts, detail, good_digest,
-            good_revision, good_day FROM ({JUDGED}) ORDER BY repo_id""",
+            good_revision, good_day, (SELECT group_concat(name || ' ' || digest) FROM
+            (SELECT name, digest FROM beside WHERE attempt = good_attempt ORDER BY name))
+            FROM ({JUDGED}) ORDER BY repo_id""",
             run.named(),
         )
         for row in rows:
@@ -298,6 +320,7 @@ def _attempt_row(run: Run, number: int, attempt: Attempt) -> dict[str, Any]:
         "outcome": attempt.outcome,
         "digest": _digest(attempt.raw),
         "raw": attempt.raw,
+        "beside": attempt.beside,
         "detail": attempt.detail,
         "day": run.day,
     }

@@ -30,15 +30,21 @@ class Job(NamedTuple):
     repo_id: str
     revision: str
     access: str
+    settings: str = "[]"
+    """The settings files that its listing names, as a JSON list."""
 
 
 class Attempt(NamedTuple):
-    """What a fetch came to; `raw` only where the outcome is ok."""
+    """What a fetch came to; `raw` only where the outcome is ok.
+
+    `beside` are the settings files that the listing names, empty where one could not be had.
+    """
 
     job: Job
     outcome: Outcome
     raw: bytes | None
     detail: str | None
+    beside: tuple[tuple[str, bytes], ...] = ()
 
 
 class Judged(NamedTuple):
@@ -52,3 +58,4 @@ class Judged(NamedTuple):
     raw: bytes | None
     good_revision: str | None
     good_day: str | None
+    beside: tuple[tuple[str, bytes], ...] = ()

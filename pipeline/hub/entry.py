@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from atlas.stored.settings import FILES
 from schemas.vocabulary import Outcome
 
 ADAPTERS = frozenset({"peft", "adapter-transformers", "lora"})
@@ -101,7 +102,15 @@ def _facts(item: dict[str, Any]) -> dict[str, Any]:
         "model_type_hint": _text(config.get("model_type")),
         "architecture_hint": classes[0] if classes else None,
         "quant_method_hint": _text(_mapping(config.get("quantization_config")).get("quant_method")),
+        "settings_files": _settings(item.get("siblings")),
     }
+
+
+def _settings(siblings: Any) -> list[str]:
+    """Which files of a quantization's settings a repository has, as its list of files names them."""
+    listed = siblings if isinstance(siblings, list) else []
+    found = {_mapping(each).get("rfilename") for each in listed}
+    return [name for name in FILES if name in found]
 
 
 def base_models(card: dict[str, Any], tags: list[str]) -> list[str]:

@@ -33,16 +33,15 @@ DISABLED = "Access to this resource is disabled."
 
 
 async def fetch(hub: Hub, job: Job) -> Attempt:
-    """config.json at the listed commit: one GET, and what its redirects need.
+    """config.json at the listed commit, and the settings files that its listing names: a GET each.
 
     Raises:
         GaveUp: no answer before the deadline; trying again in a later run may help.
         BudgetSpent: the budget does not cover it.
         Upstream: the Hub cannot be reached, or a quota stays spent.
     """
-    url = f"{hub.endpoint}/{quote(job.repo_id)}/resolve/{job.revision}/config.json"
     try:
-        answer = await hub.get(url, kind="resolvers", cap=hub.limits.config_bytes, read=_itself, leave=True)
+        answer = await _get(hub, job, "config.json")
     except TooLarge as error:
         return Attempt(job, Outcome.TOO_LARGE, None, str(error))
     except Refused as error:
@@ -51,7 +50,23 @@ async def fetch(hub: Hub, job: Job) -> Attempt:
         if error.garbled:
             return Attempt(job, Outcome.MALFORMED, None, str(error))
         raise
-    return _read(job, answer)
+    found = _read(job, answer)
+    names = orjson.loads(job.settings) if found.outcome is Outcome.OK else []
+    return found._replace(beside=tuple([(name, await _beside(hub, job, name)) for name in names]))
+
+
+async def _get(hub: Hub, job: Job, name: str) -> Answer:
+    url = f"{hub.endpoint}/{quote(job.repo_id)}/resolve/{job.revision}/{name}"
+    return await hub.get(url, kind="resolvers", cap=hub.limits.config_bytes, read=_itself, leave=True)
+
+
+async def _beside(hub: Hub, job: Job, name: str) -> bytes:
+    """A settings file; nothing where it cannot be had or is no JSON. Raises as `fetch` where trying again may help."""
+    try:
+        answer = await _get(hub, job, name)
+    except (TooLarge, Refused):
+        return b""
+    return answer.body if answer.status == 200 and not_json(answer.body) is None else b""
 
 
 def _itself(answer: Answer) -> Answer:

@@ -36,6 +36,7 @@ EXPAND = (
     "private",
     "safetensors",
     "sha",
+    "siblings",
     "tags",
 )
 PAGE = 1000

@@ -19,7 +19,8 @@ class Crawled(msgspec.Struct, frozen=True):
     Where the repository cannot be read now, that is the last good config. `raw`, and then `as_of`, is None where there
     never was one. `listing` holds the Hub's own facts, each None where the Hub does not say: author, downloads, likes,
     created_at, last_modified, gated, disabled, private, pipeline_tag, library_name, tags, hub_params_total,
-    hub_params_by_dtype, base_models, base_model_relation, model_type_hint, architecture_hint, quant_method_hint; it is
+    hub_params_by_dtype, base_models, base_model_relation, model_type_hint, architecture_hint, quant_method_hint,
+    settings_files; it is
     empty for a repository that the Hub does not know.
     """
 
@@ -31,6 +32,8 @@ class Crawled(msgspec.Struct, frozen=True):
     as_of: date | None
     detail: str | None = None
     source: str = "hub"
+    settings: tuple[tuple[str, bytes], ...] = ()
+    """The settings files of a quantization that lie beside the config, by name, as received."""
 
 
 class CrawlSummary(msgspec.Struct):
@@ -83,4 +86,5 @@ def crawled(judged: Judged) -> Crawled:
         listing=judged.facts,
         as_of=date.fromisoformat(judged.good_day) if judged.good_day is not None else None,
         detail=judged.detail,
+        settings=judged.beside if kept else (),
     )

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
 
-FORMAT = 2
-OLD_FORMAT = 1
-"""What is taken over as it stands: its rows had no seals."""
+FORMAT = 3
+OLD_FORMATS = (1, 2)
+"""What is taken over as it stands: rows of the first had no seals, the second no settings files."""
 
 TABLES: dict[str, tuple[str, ...]] = {
     "runs": ("run INTEGER PRIMARY KEY AUTOINCREMENT", "selection TEXT NOT NULL", "day TEXT NOT NULL"),
@@ -22,6 +22,7 @@ TABLES: dict[str, tuple[str, ...]] = {
         "revision TEXT NOT NULL", "outcome TEXT NOT NULL", "digest TEXT", "detail TEXT", "access TEXT NOT NULL",
         "day TEXT NOT NULL",
     ),
+    "beside": ("attempt INTEGER NOT NULL", "name TEXT NOT NULL", "digest TEXT NOT NULL"),
     "state": (
         "repo_id TEXT PRIMARY KEY", "last INTEGER NOT NULL", "good INTEGER", "tries INTEGER NOT NULL DEFAULT 0",
         "due TEXT",
@@ -35,7 +36,12 @@ TABLES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Columns of every table but `blobs`, whose key is the digest of the rest; a seal follows them."""
 
-_KEYED = {"state": "", "model_types": "", "listing": ", PRIMARY KEY (selection, repo_id)"}
+_KEYED = {
+    "beside": ", PRIMARY KEY (attempt, name)",
+    "state": "",
+    "model_types": "",
+    "listing": ", PRIMARY KEY (selection, repo_id)",
+}
 _ADDED = {"state": ("tries INTEGER NOT NULL DEFAULT 0", "due TEXT")}
 SMALL = 256 * 2**20
 """Bytes of a file whose pages are all looked at whenever it is opened."""
@@ -50,16 +56,23 @@ def creation() -> list[str]:
     """The statements that make an empty archive."""
     made = ["CREATE TABLE blobs (digest TEXT PRIMARY KEY, raw BLOB NOT NULL)"]
     for table, columns in TABLES.items():
-        end = f"{_KEYED[table]}) WITHOUT ROWID" if table in _KEYED else ")"
-        made.append(f"CREATE TABLE {table} ({', '.join(columns)}, seal TEXT{end}")
+        made.append(_made(table, columns))
     return made
 
 
-def upgrade() -> list[str]:
-    """The statements that make one of the old format into one of this."""
-    made = ["CREATE TABLE refused (run INTEGER PRIMARY KEY, seal TEXT)"]
+def _made(table: str, columns: Iterable[str]) -> str:
+    end = f"{_KEYED[table]}) WITHOUT ROWID" if table in _KEYED else ")"
+    return f"CREATE TABLE {table} ({', '.join(columns)}, seal TEXT{end}"
+
+
+def upgrade(version: int) -> list[str]:
+    """The statements that make one of an old format into one of this."""
+    beside = _made("beside", TABLES["beside"])
+    if version > OLD_FORMATS[0]:
+        return [beside]
+    made = [beside, "CREATE TABLE refused (run INTEGER PRIMARY KEY, seal TEXT)"]
     for table in TABLES:
-        if table != "refused":
+        if table not in ("refused", "beside"):
             made += [f"ALTER TABLE {table} ADD COLUMN {column}" for column in (*_ADDED.get(table, ()), "seal TEXT")]
             made.append(f"UPDATE {table} SET seal = {_of(table)}")
     return made

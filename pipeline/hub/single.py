@@ -42,6 +42,15 @@ class One(NamedTuple):
     folder: Path | None = None
 
 
+class Kept(NamedTuple):
+    """A repository's folder in the cache, at one commit."""
+
+    repo_id: str
+    revision: str
+    source: str
+    path: Path
+
+
 def cache_folder() -> Path:
     """Where huggingface_hub keeps its files, by the variables that it reads."""
     env = os.environ
@@ -54,17 +63,24 @@ def cache_folder() -> Path:
 
 def cached(repo_id: str, revision: str | None) -> One | None:
     """What the cache on disk holds of a repository: a commit, or what a branch was when it was last fetched."""
+    kept = cached_folder(repo_id, revision)
+    if kept is None:
+        return None
+    try:
+        with (kept.path / "config.json").open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+    except OSError:
+        return None
+    return One(kept.repo_id, kept.revision, raw, kept.source, kept.path)
+
+
+def cached_folder(repo_id: str, revision: str | None) -> Kept | None:
+    """The folder of a repository at a revision in the cache on disk, whatever it holds."""
     found = _cached_folder(repo_id)
     commit = None if found is None else _commit(found, revision or "main")
     if found is None or commit is None:
         return None
-    folder = found / "snapshots" / commit
-    try:
-        with (folder / "config.json").open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
-    except OSError:
-        return None
-    return One(_name(found), commit, raw, f"huggingface_hub's cache at {commit[:8]}", folder)
+    return Kept(_name(found), commit, f"huggingface_hub's cache at {commit[:8]}", found / "snapshots" / commit)
 
 
 def _cached_folder(repo_id: str) -> Path | None:

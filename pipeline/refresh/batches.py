@@ -59,7 +59,7 @@ def tables(
             if tick:
                 tick(done)
         gatherer.finish(extra or {})
-        return composing.composed(staged)
+        return composing.composed(staged, derive.of_texts)
 
 
 def texts(raws: Sequence[bytes]) -> Tables:

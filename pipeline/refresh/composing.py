@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from pipeline.errors import Invalid
-from pipeline.refresh import holding, proving
+from pipeline.refresh import deciding, holding, proving
 from pipeline.store.staged import Staged
 from schemas.registry import (
     CONFIGS,
@@ -23,21 +23,26 @@ from schemas.registry import (
     STORED,
 )  # fmt: skip
 
-FOUND, AGAIN, USED = "found", "again", "used"
+FOUND, BESIDE, AGAIN, USED = "found", "beside", "again", "used"
 _KEPT = ("revision", "config_id", "as_of", "source")
 """What a repository whose config cannot be read now keeps of the row before."""
 
 
-def composed(staged: Staged) -> Staged:
+def composed(staged: Staged, of_texts: deciding.OfTexts) -> Staged:
     """The tables: one row per repository, nothing of replaced configs, totals held and doubts answered.
+
+    `of_texts` makes tables of texts and of what was derived of them.
 
     Raises:
         Invalid: two configs have one design_id but different designs, which would be an error of ours.
     """
     _models(staged)
+    _beside(staged)
+    has_totals = staged.ask(f"SELECT count(hub_params_total) FROM {staged.table(MODELS.name)}") != [(0,)]
+    was_decided = has_totals and deciding.decide(staged, of_texts)
     _designs(staged)
-    _used(staged)
-    if staged.ask(f"SELECT count(hub_params_total) FROM {staged.table(MODELS.name)}") != [(0,)]:
+    _used(staged, always=was_decided)
+    if has_totals:
         holding.hold_hub_totals(staged)
     if staged.has("checks"):
         proving.prove(staged)
@@ -63,6 +68,17 @@ def _models(staged: Staged) -> None:
     )
 
 
+def _beside(staged: Staged) -> None:
+    """What repositories hold beside their configs: of one found again what came with its last config."""
+    beside, found = staged.given(BESIDE), staged.given(FOUND)
+    last = (
+        f"(SELECT repo_id AS subject, max(place) AS place FROM {found} WHERE config_id IS NOT NULL AND NOT failed"
+        " GROUP BY repo_id)"
+    )
+    held = f"SELECT * EXCLUDE (place) FROM {beside} SEMI JOIN {last} USING (subject, place)"
+    staged.decide(STORED.name, f"FROM {staged.given(STORED.name)} UNION ALL {held}")
+
+
 def _folded(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
     """The last row of each; what cannot be read now keeps the config it had."""
     last: dict[str, dict[str, Any]] = {}
@@ -75,7 +91,7 @@ def _folded(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
 
 def _designs(staged: Staged) -> None:
     """Each design once; two of one id must be equal."""
-    given = staged.given(DESIGNS.name)
+    given = staged.table(DESIGNS.name)
     again = f"SELECT design_id FROM {given} GROUP BY design_id HAVING count(*) > 1"
     if staged.ask(f"SELECT count(*) FROM ({again})") == [(0,)]:
         return
@@ -94,16 +110,17 @@ def _differing(staged: Staged, design_id: str) -> str:
     return f"design {design_id} would have two values of {', '.join(differing)}: the digest misses something"
 
 
-def _used(staged: Staged) -> None:
-    """Drop what belonged only to configs that a later one of the same repository replaced."""
+def _used(staged: Staged, *, always: bool) -> None:
+    """Drop what belonged only to configs that a later one of the same repository replaced, and designs of no config."""
     models, configs = staged.table(MODELS.name), staged.table(CONFIGS.name)
     used = f"SELECT DISTINCT config_id FROM {models} WHERE config_id IS NOT NULL"
-    if staged.ask(f"SELECT count(*) FROM ({used})") == staged.ask(f"SELECT count(*) FROM {configs}"):
+    if not always and staged.ask(f"SELECT count(*) FROM ({used})") == staged.ask(f"SELECT count(*) FROM {configs}"):
         return
     staged.run(USED, used)
     for table in (CONFIGS, CONSTANTS, REFUSALS, FEATURES):
         _only(staged, table.name, "config_id", f"{staged.given(USED)}")
-    _only(staged, STORED.name, "subject", f"(SELECT config_id AS subject FROM {staged.given(USED)})")
+    subjects = f"SELECT config_id AS subject FROM {staged.given(USED)} UNION ALL SELECT repo_id FROM {models}"
+    _only(staged, STORED.name, "subject", f"({subjects})")
     designs = f"(SELECT DISTINCT design_id FROM {staged.table(CONFIGS.name)} WHERE design_id IS NOT NULL)"
     for table in (DESIGNS, LAYERS, PARAMETERS, STATES):
         _only(staged, table.name, "design_id", designs)

@@ -6,15 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache, partial
 from typing import Any
 
-from atlas.checkpoint.totals import as_stated, check_total, disagreement, in_name
+from atlas import proof
+from atlas.checkpoint.totals import TotalCheck, as_stated, check_total, disagreement, extras, in_name
 from atlas.derived import Derived
 from atlas.interpret import derive
 from atlas.numbers.fingerprint import Fingerprint
+from atlas.numbers.storage import StoredRow
+from atlas.stored.sums import named_sum
 from pipeline.sources import catalogue
 from pipeline.sources.catalogue import Content, Entry, Expected, Fact
 from pipeline.store.columns import Columns
 from pipeline.store.staged import Staged
-from schemas.registry import CHECKS, CONFIGS, DESIGNS, MODELS
+from schemas.registry import CHECKS, CONFIGS, DESIGNS, MODELS, STORED
 from schemas.tables import quoted
 from schemas.vocabulary import Check
 
@@ -79,7 +82,8 @@ def hold_hub_totals(staged: Staged) -> None:
     """Add to `checks` what the Hub counted in safetensors headers, held against ours; nothing for a refused config.
 
     Equal totals are exact as they are. For others the config is derived once more, so that the difference is explained
-    by arithmetic (a head stored twice, drafting layers, towers, packed weights) or called off.
+    by arithmetic (a head stored twice, drafting layers, towers, packed weights, what a repository holds by its own
+    settings) or called off.
     """
     of = " JOIN ".join(
         (
@@ -95,11 +99,13 @@ def hold_hub_totals(staged: Staged) -> None:
         f"SELECT repo_id, 'safetensors_total' AS kind, hub_params_total AS expected, params_total AS derived,"
         f" {result} AS result, NULL::VARCHAR AS note, {quoted(HUB_COUNT)} AS source {of} WHERE {plain}",
     )
+    rows = ", ".join(f'"{name}"' for name in StoredRow.__struct_fields__)
+    held = f"(SELECT subject, list(row({rows})) AS held FROM {staged.table(STORED.name)} GROUP BY subject)"
     columns = Columns(CHECKS, partial(staged.add, CHECKS.name))
     with staged.open() as con:
         found = con.execute(
-            "SELECT repo_id, raw, params_total, hub_params_total, hub_params_by_dtype"
-            f" {of} WHERE NOT {plain} ORDER BY config_id, repo_id"
+            f"SELECT repo_id, raw, params_total, hub_params_total, hub_params_by_dtype, held {of} LEFT JOIN {held}"
+            f" ON subject = repo_id WHERE NOT {plain} ORDER BY config_id, repo_id"
         )
         while rows := found.fetchmany(MANY):
             for row in rows:
@@ -113,9 +119,18 @@ def _derived(raw: str) -> Derived:
     return derive(raw.encode())
 
 
-def _explained(repo_id: str, raw: str, total: int, stated: int, by_dtype: list[dict[str, Any]] | None) -> Row | None:
+def _explained(
+    repo_id: str,
+    raw: str,
+    total: int,
+    stated: int,
+    by_dtype: list[dict[str, Any]] | None,
+    held: list[tuple[Any, ...]] | None,
+) -> Row | None:
+    stored = None if held is None else [StoredRow(*each) for each in held]
     try:
-        return total_row(repo_id, _derived(raw), {e["key"]: e["value"] for e in by_dtype or []} or stated)
+        made = proof.decided(_derived(raw), stated)
+        return total_row(repo_id, made, {e["key"]: e["value"] for e in by_dtype or []} or stated, stored=stored)
     except Exception as error:  # noqa: BLE001 - what one stranger counted ends no refresh
         note = f"it could not be explained: {type(error).__name__}"
         return _plainly(repo_id, stated, total) | {"note": note}
@@ -134,17 +149,36 @@ def _plainly(repo_id: str, stated: int, total: int) -> Row:
     }
 
 
+def _by_storage(derived: Derived, found: TotalCheck, rows: Iterable[StoredRow]) -> TotalCheck:
+    """The same, explained where one sum of what the files hold by rule is the total."""
+    held = tuple(rows)
+    if derived.model is None or all(r.scheme == "unquantized" for r in held):
+        return found
+    drafts = sum(r.elements for r in held if r.group == "drafts" and r.elements is not None)
+    named = [(e.words, e.elements) for e in extras(derived.model, derived.fingerprint) if e.words in _BESIDE]
+    note = named_sum(held, found.expected, [("drafting layers left out", -drafts), *named])
+    return found if note is None else TotalCheck("explained", found.expected, found.derived, note)
+
+
+_BESIDE = (
+    "tied head stored twice", "router correction biases left out", "the MTP layers' router correction biases left out",
+)  # fmt: skip
+
+
 def total_row(
     repo_id: str,
     derived: Derived,
     total: Mapping[str, int] | int,
     kind: str = "safetensors_total",
     source: str = HUB_COUNT,
+    stored: Iterable[StoredRow] | None = None,
 ) -> Row | None:
     """The row of `checks` for a total that the Hub states; None where the config was refused."""
     if derived.model is None:
         return None
     found = check_total(derived, total)
+    if found.check is not Check.EXACT:
+        found = _by_storage(derived, found, derived.stored.rows if stored is None else stored)
     return {
         "repo_id": repo_id,
         "kind": kind,

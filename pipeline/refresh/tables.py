@@ -23,7 +23,7 @@ from atlas.numbers import tabulate
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.parse import MAX_BYTES
 from pipeline.errors import AtlasError
-from pipeline.refresh import composing
+from pipeline.refresh import composing, repositories
 from pipeline.store.columns import Columns
 from pipeline.store.staged import Staged
 from schemas.fields import Field, at_home
@@ -63,15 +63,19 @@ OF_DESIGNS = (DESIGNS, LAYERS, PARAMETERS, STATES)
 
 OF_TEXTS = (*OF_CONFIGS, STORED, *OF_DESIGNS)
 
+_PLACE = Field("place", "int", "Which repository of the refresh it is, counted from 0.", nullable=False, least=0)
 FOUND = MODELS._replace(
     name="found",
     fields=(
         *MODELS.fields,
-        Field("place", "int", "Which repository of the refresh it is, counted from 0.", nullable=False, least=0),
+        _PLACE,
         Field("failed", "flag", "Whether deriving it ended in an error.", nullable=False),
     ),
 )
 """The rows of `models` as they come: a repository that is found again has a second one."""
+
+BESIDE = STORED._replace(name="beside", fields=(*STORED.fields, _PLACE))
+"""The rows of `stored` that repositories have beside their configs."""
 
 _FIELDS = Fingerprint.__struct_fields__
 _CONFIG_FIELDS = tuple(f.name for f in at_home("configs"))
@@ -127,6 +131,11 @@ class Found(Protocol):
         """What explains the outcome."""
         ...
 
+    @property
+    def settings(self) -> tuple[tuple[str, bytes], ...]:
+        """The settings files beside the config, by name."""
+        ...
+
 
 class Input(msgspec.Struct, frozen=True):
     """A repository found elsewhere than on the Hub."""
@@ -139,6 +148,7 @@ class Input(msgspec.Struct, frozen=True):
     revision: str | None = None
     listing: Mapping[str, Any] = {}
     detail: str | None = None
+    settings: tuple[tuple[str, bytes], ...] = ()
 
 
 def tables(
@@ -164,13 +174,13 @@ def tables(
             if tick:
                 tick()
         gatherer.finish(extra or {})
-        return composing.composed(staged)
+        return composing.composed(staged, of_texts)
 
 
-def of_texts(raws: Iterable[bytes]) -> dict[str, pl.DataFrame]:
+def of_texts(raws: Iterable[bytes], known: Mapping[bytes, Derived] | None = None) -> dict[str, pl.DataFrame]:
     """The tables that follow from these texts alone; one that cannot be derived has no row."""
     parts: dict[str, list[pl.DataFrame]] = {t.name: [empty(t)] for t in OF_TEXTS}
-    gatherer = Gatherer({}, lambda name, frame: parts.setdefault(name, []).append(frame))
+    gatherer = Gatherer(known or {}, lambda name, frame: parts.setdefault(name, []).append(frame))
     with no_collection():
         for raw in raws:
             gatherer.add(Input(hashlib.sha256(raw).hexdigest(), raw, "", None))
@@ -200,7 +210,7 @@ class Gatherer:
         self.known, self.place = known, 0
         self.outcomes: dict[str, Outcome | None] = {}
         self.designs: dict[str, bytes | None] = {}
-        self.columns = {t.name: Columns(t, partial(give, t.name)) for t in (*CONTENT, FOUND)}
+        self.columns = {t.name: Columns(t, partial(give, t.name)) for t in (*CONTENT, FOUND, BESIDE)}
 
     def add(self, one: Found) -> None:
         """A repository; its config is derived unless its text is known already.
@@ -220,6 +230,10 @@ class Gatherer:
 
     def _row(self, one: Found) -> tuple[Any, ...]:
         config = None if one.raw is None else self._config(one.raw)
+        if one.raw is not None:
+            counts = one.listing.get("hub_params_by_dtype") or {}
+            for each in repositories.stored(one.raw, self.known.get(one.raw), one.settings, counts):
+                self.columns[BESIDE.name].add((one.repo_id, *msgspec.structs.astuple(each), self.place))
         unreadable = self.outcomes[config] if config and one.outcome in {Outcome.OK, Outcome.UNCHANGED} else None
         identity = (one.repo_id, str(unreadable or one.outcome), one.revision, one.detail)
         return (*identity, *_listed(one.listing), config, one.as_of, one.source)

@@ -4,4 +4,4 @@
 their sources, and predictions of start-up logs.
 """
 
-__all__ = ["asking"]
+__all__ = ["asking", "fit"]

@@ -31,27 +31,27 @@ def fit(  # noqa: PLR0913 - the options of the command, all but one by name
     reserve: str = "0GiB",
     home: str | Path = ".",
     snapshot: str | None = None,
+    endpoint: str | None = None,
+    offline: bool = False,
 ) -> Fit:
     """Whether a model fits, with bytes of the fullest GPU, sequences and context at most, and what binds.
 
-    `model` is a config (an object, its bytes, a path) or a name in the snapshot under `home`. `fits` is None where it
+    `model` is a config (an object, its bytes, a path) or a name as every command takes one. `fits` is None where it
     is not known, and `why` says because of what. Raises `Usage` for options that cannot be, `NotFound` for a name.
     """
     asked = Asked(
         gpu=gpu, memory=memory, gpus=gpus, tp=tp, pp=pp, ep=ep, dp=dp_attention, at=None if at is None else str(at),
         sequences=sequences, dtype=dtype, weights=weights, reserve=reserve,
     )  # fmt: skip
-    name, derived = _derived(model, Path(home), snapshot)
+    name, derived = _derived(model, Asked(home=Path(home), snapshot=snapshot, endpoint=endpoint, offline=offline))
     return answer(name, derived, wanted_of(asked))
 
 
-def _derived(
-    model: str | Path | bytes | dict[str, Any] | Derived, home: Path, snapshot: str | None
-) -> tuple[str, Derived]:
+def _derived(model: str | Path | bytes | dict[str, Any] | Derived, a: Asked) -> tuple[str, Derived]:
     if isinstance(model, Derived):
         return model.fingerprint.repo_id or "(unnamed)", model
     if isinstance(model, Path):
         return model.name, derive(read(model), name=model.name)
     if isinstance(model, str):
-        return subject(home, snapshot, model)
+        return subject(a.home, a.snapshot, model, endpoint=a.endpoint, offline=a.offline)
     return "(unnamed)", derive(model)

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import orjson
 
+from atlas.derived import Derived
 from atlas.numbers.ranks import Split
+from pipeline.engines.geometry import geometry
+from pipeline.engines.named import engine_of
+from pipeline.engines.predicting import lines as prediction_lines
+from pipeline.engines.predicting import predicted
+from pipeline.engines.record import Engine, Geometry, Prediction
+from pipeline.engines.types import kept_in
 from pipeline.errors import AtlasError, Invalid, NotFound, Usage
 from pipeline.serve import logs, view
-from pipeline.serve.engines import engine_of
-from pipeline.serve.engines.record import Engine, Geometry, Prediction
 from pipeline.serve.every import every
 from pipeline.serve.fit import Wanted, fit
 from pipeline.serve.gpus import bytes_of, gpu_of
-from pipeline.serve.predicting import lines as prediction_lines
-from pipeline.serve.predicting import predicted
-from pipeline.serve.subject import geometry, subject
-from pipeline.serve.types import kept_in
+from pipeline.serve.subject import subject
 from pipeline.sheets.lines import Line
 from pipeline.sheets.widths import context_of
 
@@ -50,6 +52,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     home: Path = Path()
     snapshot: str | None = None
     offline: bool = False
+    endpoint: str | None = None
 
 
 class Answer(NamedTuple):
@@ -64,13 +67,14 @@ def answer(a: Asked) -> Answer:
     """The answer to what is asked; raises `Usage` and `NotFound`."""
     if a.engine is not None:
         return _engine(a, engine_of(a.engine))
+    _refuse(a, _OF_ENGINES, "belongs to --engine: say which")
     wanted = wanted_of(a)
     if not a.models:
         found = every(a.home, a.snapshot, wanted, _count(a.under) if a.under else None)
         fitting = [f for f in found if view.holds(f, wanted)]
         value = {"order": view.ORDER, "asked": _as_value(a), "models": [msgspec.to_builtins(f) for f in fitting]}
         return Answer(value, view.table(fitting[: a.top], found, wanted), bool(fitting))
-    fits = [fit(name, d, wanted) for name, d in (subject(a.home, a.snapshot, m, offline=a.offline) for m in a.models)]
+    fits = [fit(name, d, wanted) for name, d in (_subject(a, m) for m in a.models)]
     value = {"asked": _as_value(a), "models": [msgspec.to_builtins(f) for f in fits]}
     return Answer(value, view.sheets(fits, wanted), all(f.fits for f in fits))
 
@@ -108,6 +112,7 @@ def _engine(a: Asked, engine: Engine) -> Answer:
         return Answer([r._asdict() for r in engine.rules], view.rules(engine), holds=True)
     if not a.models:
         raise Usage("--engine is asked about a model: name one, or give --rules")
+    _refuse_of_gpus(a, engine)
     given = inputs_of(a, engine)
     found = [_one(a, engine, given, model) for model in a.models]
     value = [{"name": g.name, **msgspec.to_builtins(p)} for g, p in found]
@@ -115,23 +120,68 @@ def _engine(a: Asked, engine: Engine) -> Answer:
     return Answer(value, view.engine(engine, a.version or engine.newest, given, found), holds)
 
 
+def _subject(a: Asked, model: str) -> tuple[str, Derived]:
+    return subject(a.home, a.snapshot, model, endpoint=a.endpoint, offline=a.offline)
+
+
 def _one(a: Asked, engine: Engine, given: dict[str, Any], model: str) -> tuple[Geometry, Prediction]:
-    name, d = subject(a.home, a.snapshot, model, offline=a.offline)
+    name, d = _subject(a, model)
     made = geometry(name, d)
     if made is None:
         raise Invalid(f"{name} is refused ({d.fingerprint.refusal_kind}): {d.fingerprint.refusal_reason}")
     return made, predicted(made, engine.name, a.version or engine.newest, given)
 
 
+_OF_GPUS = ("gpu", "memory", "gpus", "sequences", "weights", "reserve", "under", "top")
+_OF_ENGINES = ("version", "inputs", "rules")
+_OF_LINES = ("models", "tp", "pp", "ep", "dp", "at", "dtype", "engine", *_OF_GPUS, *_OF_ENGINES)
+_OPTION = {
+    "dp": "--dp-attention", "version": "--engine-version", "inputs": "--input", "models": "a MODEL",
+}  # fmt: skip
+
+
+def _refuse(a: Asked, names: Iterable[str], why: str) -> None:
+    """Raise `Usage` for an option that the view asked for would have to leave out."""
+    for name in names:
+        if getattr(a, name) != getattr(Asked(), name):
+            raise Usage(f"{_OPTION.get(name, f'--{name}')} {why}")
+
+
+def _refuse_of_gpus(a: Asked, engine: Engine) -> None:
+    why = f"has no part in --engine {engine.name}: what profiling left is an input of it, see --input"
+    _refuse(a, _OF_GPUS, why)
+
+
+_AS_INPUTS = {"tp": "tp", "pp": "pp", "ep": "ep", "dp": "dp"}
+
+
+def _ranks(a: Asked, engine: Engine) -> dict[str, Any]:
+    """The degrees that differ from one, as the engine's inputs; raises `Usage` for one its rules do not cover."""
+    known, found = {i.name for i in engine.inputs}, dict[str, Any]()
+    for name in _AS_INPUTS:
+        degree = getattr(a, name)
+        if degree in (None, 1):
+            continue
+        if name not in known:
+            raise Usage(f"{_OPTION.get(name, f'--{name}')} {degree}: {_why_not(engine.name, name)}")
+        found[name] = degree
+    return found
+
+
+def _why_not(engine: str, name: str) -> str:
+    if engine == "llama.cpp":
+        return "llama.cpp prints the sizes of all its devices together: leave it out"
+    if engine == "vllm" and name == "dp":
+        return "each replica of vllm prints its own sizes: ask with the --tp of one replica"
+    return f"how {engine} shares its cache so was not read, and no number is made of it"
+
+
 def inputs_of(a: Asked, engine: Engine) -> dict[str, Any]:
-    """The engine's inputs as given by --input, --tp, --dtype and --at; raises `Usage` for one it does not have."""
-    known = {i.name for i in engine.inputs}
-    found: dict[str, Any] = {}
-    if a.tp is not None and "tp" in known:
-        found["tp"] = a.tp
-    if a.dtype != "bf16" and "kv" in known:
-        found["kv"] = a.dtype
-    if a.at is not None and "max_model_len" in known:
+    """The engine's inputs as given by options and --input; raises `Usage` for one it does not have."""
+    known, found = {i.name for i in engine.inputs}, _ranks(a, engine)
+    if a.dtype != "bf16":
+        found |= dict.fromkeys(("kv",) if "kv" in known else ("k", "v"), a.dtype)
+    if a.at is not None:
         found["max_model_len"] = context_of(a.at)
     for text in a.inputs:
         name, equals, value = text.partition("=")
@@ -167,7 +217,8 @@ def finder(a: Asked) -> Any:
 
 
 def predictions(a: Asked, path: Path) -> Iterator[str]:
-    """One JSON line per line of the file; raises `NotFound` where there is none."""
+    """One JSON line per line of the file; raises `NotFound` where there is none, `Usage` for an option of a view."""
+    _refuse(a, _OF_LINES, "has no part in --predict: its lines state everything")
     try:
         text = path.read_bytes()
     except OSError as wrong:
@@ -189,6 +240,7 @@ def log(a: Asked, path: Path) -> Answer:
     if model is None:
         raise Usage("the log names no model: say which, as atlas fit MODEL --explain-log FILE")
     engine = engine_of(read.engine)
+    _refuse_of_gpus(a, engine)
     given = read.inputs | inputs_of(a, engine)
     found = finder(a)(model)
     made = Prediction(missing=(found,)) if isinstance(found, str) else predicted(

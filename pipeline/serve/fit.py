@@ -16,9 +16,9 @@ from atlas.numbers.caches import Cache, caches
 from atlas.numbers.degrees import DEGREES
 from atlas.numbers.ranks import Split, Stage, Undescribed, cache_on_rank, stages
 from atlas.numbers.structure import Model
+from pipeline.engines.types import Kept
 from pipeline.serve.gpus import Gpu
 from pipeline.serve.latency import Bounds, Load, bounds
-from pipeline.serve.types import Kept
 from pipeline.serve.weights import UNPROVEN, Weights, weights
 
 LONGEST = 2**31

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from atlas.derived import Derived
-from atlas.numbers.experts import matmul_weights_read, touched
+from atlas.numbers.experts import experts_touched, matmul_weights_read
 from atlas.numbers.measure import attention_flops
 from atlas.numbers.ranks import Split
 from pipeline.serve.gpus import Gpu
@@ -45,15 +45,12 @@ def bounds(d: Derived, split: Split, gpu: Gpu, load: Load) -> Bounds | None:
     cache = _read_of_cache(d, load.cache)
     each = 2 * f.params_active_compute + attention_flops(d.model, load.at)
     rate = gpu.fp8 if load.is_fp8 and gpu.fp8 else gpu.bf16
-    experts = None
-    if f.n_routed_experts and f.experts_per_token:
-        experts = touched(f.n_routed_experts, f.experts_per_token, load.sequences)
     return Bounds(
         weight_bytes_read=read,
         cache_bytes_read=cache,
         seconds_by_bandwidth=None if gpu.bandwidth is None else (read + cache) / gpu.bandwidth,
         seconds_by_rate=None if rate is None else load.sequences * each / split.tp / rate,
-        experts_touched=experts,
+        experts_touched=experts_touched(d.model, load.sequences),
     )
 
 

@@ -30,6 +30,7 @@ _VLLM = (
     Pattern(r"LLM engine \(v([\d.]+)[^)]*\)", ("version",)),
     Pattern(r"model='([^']+)'", ("model",)),
     Pattern(r"tensor_parallel_size=(\d+)", ("tp",)),
+    Pattern(r"pipeline_parallel_size=(\d+)", ("pp",)),
     Pattern(r"kv_cache_dtype='?(\w+)", ("kv",)),
     Pattern(r"max_seq_len=(\d+)", ("max_model_len",)),
     Pattern(r"max_num_batched_tokens[=: ]+(\d+)", ("F",)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pipeline.serve.engines.record import GIB, Engine, Geometry, Prediction, Rule
+from pipeline.engines.record import GIB, Engine, Geometry, Prediction, Rule
 from pipeline.serve.fit import LONGEST, Fit, Wanted
 from pipeline.sheets.lines import DIM, STRONG, WARN, WIDTH, Line, title, wrapped
 from pipeline.text import shorten, terminal

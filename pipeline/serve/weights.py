@@ -6,8 +6,9 @@ from math import ceil
 from typing import NamedTuple
 
 from atlas.derived import Derived
-from atlas.numbers.ranks import Split, Stage
-from pipeline.serve.types import DTYPE_BYTES, kept_in
+from atlas.numbers.ranks import Split, Stage, Undescribed
+from pipeline.engines.types import DTYPE_BYTES
+from pipeline.sheets.stored import supposed
 
 STORED = "stored"
 UNPROVEN = "at bf16, stored form not proven"
@@ -23,19 +24,31 @@ class Weights(NamedTuple):
 
 
 def weights(d: Derived, parts: tuple[Stage, ...], split: Split, wanted: str) -> Weights:
-    """The weights in the form wanted: "stored", or a type in which no such checkpoint need exist.
+    """The weights in the form wanted: "stored", or one in which no such checkpoint need exist.
 
-    Raises `Usage` for a type not known.
+    Raises `Usage` for a form that is none, `Undescribed` where the rules of a form do not cover the model.
     """
     if wanted != STORED:
-        kept = kept_in(wanted, "--weights")
-        note = f"hypothetical: every weight at {kept.name}, whatever the checkpoint stores"
-        return Weights(tuple(ceil(p.params * kept.each) for p in parts), f"hypothetical, at {kept.name}", (note,))
+        return _supposed(d, parts, split, wanted)
     stored = d.fingerprint.weight_bytes_checkpoint
     if stored is None:
         notes = ("weights at bf16: the stored form is not proven", *_beside(d))
         return Weights(tuple(2 * p.params for p in parts), UNPROVEN, notes)
-    return _stored(d, parts, split, stored)
+    known = DTYPE_BYTES.get(d.fingerprint.dtype or "")
+    return _dealt(d, parts, split, stored, known if d.fingerprint.quant_method is None else None)
+
+
+def _supposed(d: Derived, parts: tuple[Stage, ...], split: Split, word: str) -> Weights:
+    found = supposed(d, word)
+    if found.bytes is None and word == "bf16":
+        notes = (f"hypothetical: the language model alone at bf16, because {found.reason}", *_beside(d))
+        return Weights(tuple(2 * p.params for p in parts), "hypothetical, the language model at bf16", notes)
+    if found.bytes is None:
+        raise Undescribed(f"{d.fingerprint.repo_id or 'the model'} as {word}: {found.reason}")
+    made = _dealt(d, parts, split, found.bytes, 2 if word == "bf16" else None)
+    note = f"hypothetical: stored as {word} by the rules of that form, whatever the checkpoint stores"
+    says = made.says.replace("as stored", f"hypothetical, as {word}")
+    return Weights(made.per_stage, says, (note, *made.notes))
 
 
 def _beside(d: Derived) -> tuple[str, ...]:
@@ -48,18 +61,18 @@ def _beside(d: Derived) -> tuple[str, ...]:
     return tuple(f"{name} not counted" for name, n in found if n is None or n)
 
 
-def _stored(d: Derived, parts: tuple[Stage, ...], split: Split, stored: int) -> Weights:
+def _dealt(d: Derived, parts: tuple[Stage, ...], split: Split, stored: int, plain: int | None) -> Weights:
     """The bytes of the files: the language model's dealt out as its weights are, all else whole on every GPU.
 
-    Where stored types differ by tensor, what a rank keeps beyond its even share counts at the widest type: at most.
+    `plain` is the width where every weight has one. Where types differ by tensor, what a rank keeps beyond its even
+    share counts at the widest type: at most.
     """
     if split == Split():
         return Weights((stored,), "as stored")
     f = d.fingerprint
-    total, known = f.params_total or 1, DTYPE_BYTES.get(f.dtype or "")
-    plain = f.quant_method is None and known is not None
+    total = f.params_total or 1
     apart = (f.params_towers or 0) + (f.params_mtp or 0) + (f.params_buffers or 0)
-    beside = max(0, stored - known * total) if plain and known else min(stored, 2 * apart)
+    beside = max(0, stored - plain * total) if plain else min(stored, 2 * apart)
     width, share = (stored - beside) / total, total / (split.tp * split.pp)
     over = 0 if plain else max(0.0, _WIDEST - width)
     per_stage = tuple(ceil(beside + p.params * width + max(0.0, p.params - share) * over) for p in parts)

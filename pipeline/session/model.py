@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -13,6 +15,7 @@ from atlas.numbers import measure
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.numbers.tabulate import layers_expanded, state_rows
 from pipeline.ask.found import Adapter, Found
+from pipeline.ask.whatif import warnings
 from pipeline.errors import Invalid, Usage
 from pipeline.session import html
 from pipeline.sheets import show
@@ -26,24 +29,29 @@ from pipeline.sheets.widths import context_of, width_of
 class Model:
     """One model with all that its sheet has. Every column of the fingerprint is an attribute: `m.params_total`."""
 
-    def __init__(self, found: Found, derived: Derived | None = None) -> None:
-        self._found = found
+    def __init__(self, found: Found, derived: Derived | None = None, changes: tuple[str, ...] = ()) -> None:
+        self.found, self.changes = found, changes
         self.derived = derived or found.derived
 
     @property
     def name(self) -> str:
         """The name it has here."""
-        return self._found.title
+        return self.found.title
+
+    @property
+    def title(self) -> str:
+        """Its name, with the keys that a what-if sets."""
+        return f"{self.name} with {', '.join(self.changes)}" if self.changes else self.name
 
     @property
     def source(self) -> str:
         """Where its config is from."""
-        return self._found.source
+        return self.found.source
 
     @property
     def adapter(self) -> Adapter | None:
         """What an adapter is, whose, and what it weighs itself; None for a model."""
-        return self._found.adapter
+        return self.found.adapter
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -78,7 +86,7 @@ class Model:
     def reported(self) -> pl.DataFrame:
         """What sources state of it: fact, value, unit, citation."""
         columns = ("fact", "value", "unit", "citation")
-        return pl.DataFrame(list(self._found.reported), schema=dict.fromkeys(columns, pl.String()), orient="row")
+        return pl.DataFrame(list(self.found.reported), schema=dict.fromkeys(columns, pl.String()), orient="row")
 
     def cache(self, at: int | str = "128k", dtype: str = "bf16", sequences: int = 1) -> int | None:
         """Logical bytes of the cache: so many sequences of `at` tokens, elements in `dtype`; None where it has none.
@@ -95,27 +103,36 @@ class Model:
             return None
         return sequences * math.ceil(measure.kv_bytes(self.derived.model, tokens, width))
 
-    def what_if(self, **changes: Any) -> Model:
-        """The model with keys of its config set: `m.what_if(num_key_value_heads=4)`."""
-        said = [f"{k}={msgspec.json.encode(v).decode()}" for k, v in changes.items()]
-        return Model(self._found, self._found.what_if(said))
+    def what_if(self, changes: Mapping[str, Any] = MappingProxyType({}), /, **more: Any) -> Model:
+        """The model with keys of its config set: `m.what_if(num_key_value_heads=4)`; a key with dots in a mapping.
+
+        `warnings` of what comes says first where nothing reads a key, or no shape changes. Raises `Usage`.
+        """
+        said = [f"{k}={msgspec.json.encode(v).decode()}" for k, v in {**changes, **more}.items()]
+        every = [*self.changes, *said]
+        return Model(self.found, self.found.what_if(every), tuple(every))
+
+    @property
+    def warnings(self) -> list[str]:
+        """What must be known of a what-if before its numbers: keys that nothing reads, changes of no shape."""
+        return warnings(self.found.derived, self.derived, list(self.changes)) if self.changes else []
 
     def as_dict(self) -> dict[str, Any]:
         """What `atlas show --json` prints."""
-        return show.object_of(self._found, show.View())
+        return show.object_of(self.found, show.View(changes=self.changes))
 
     @property
     def sheet(self) -> str:
         """What `atlas show` prints."""
-        return plain(show.sheet_of(self._found, show.View()))
+        return plain(show.sheet_of(self.found, show.View(changes=self.changes)))
 
     def __repr__(self) -> str:
         f = self.derived.fingerprint
         total = "no total" if f.params_total is None else f"{f.params_total:,} parameters"
-        return f"<{self.name}: {f.verdict}, {total}>"
+        return f"<{self.title}: {f.verdict}, {total}>"
 
     def _repr_html_(self) -> str:
-        return html.model(self.name, self.derived.fingerprint)
+        return html.model(self.title, self.derived.fingerprint)
 
 
 class Comparison:

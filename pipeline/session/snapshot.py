@@ -16,9 +16,10 @@ from pipeline.ask.resolver import resolve
 from pipeline.errors import NotFound, QueryRefused, Usage
 from pipeline.session import html
 from pipeline.session.model import Comparison, Model
-from pipeline.sheets.compare import compare
+from pipeline.sheets.compare import Wanted, together
 from pipeline.sheets.widths import context_of, width_of
 from pipeline.store import diff, shelf
+from pipeline.store.versions import require_readable
 from pipeline.text import shorten, terminal
 from schemas.registry import TABLES
 from schemas.tables import model as pandera_model
@@ -58,11 +59,12 @@ class Snapshot:
     """One snapshot, read-only. Close it, or use it as a context manager, where it came from a URL."""
 
     def __init__(self, path: Path, name: str, asking: Asking, stack: ExitStack) -> None:
-        self.path, self.id, self.asking, self._stack = path, name, asking, stack
+        self.path, self.asking, self._stack = path, asking, stack
         try:
-            self._con = duckdb.connect(str(path), read_only=True)
-        except duckdb.Error as error:
-            raise NotFound(f"{path} is no snapshot: {str(error).partition(chr(10))[0]}") from error
+            self._con, self.id = _connected(path, name)
+        except BaseException:
+            stack.close()  # what was downloaded is removed
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -128,14 +130,18 @@ class Snapshot:
         )
         return pl.DataFrame(self._con.sql(query))
 
-    def compare(self, *names: str, at: int | str = "128k", dtype: str = "bf16") -> Comparison:
-        """Models side by side, by any names. Raises `Usage` for fewer than two, `Invalid` for a refused one.
+    def compare(self, *models: str | Model, at: int | str = "128k", dtype: str = "bf16") -> Comparison:
+        """Models side by side, by any names, what-ifs too. Raises `Usage` for fewer than two, `Invalid` for a refused.
 
         >>> found = open_snapshot(home).compare("llama 3.1 8b", "qwen3 8b")
         >>> found.frame.filter(pl.col("fact") == "layers").row(0)[2:]
         ('32', '36', True)
         """
-        return Comparison(compare(self._within(), names, context_of(str(at)), dtype, width_of(dtype)))
+        if len(models) < 2:
+            raise Usage("one model is nothing to compare: name two or more")
+        made = [m if isinstance(m, Model) else self.model(m) for m in models]
+        wanted = Wanted(at=context_of(str(at)), dtype=dtype, width=width_of(dtype))
+        return Comparison(together([(m.found, m.derived, m.changes) for m in made], wanted))
 
     def diff(self, other: Snapshot | str | Path) -> diff.Difference:
         """What changed from the other snapshot to this one: another one, its file, or its date in the same home."""
@@ -168,6 +174,26 @@ class Snapshot:
             "SELECT coalesce(attention_kind, 'refused'), count(*) FROM fingerprints GROUP BY ALL ORDER BY 2 DESC, 1"
         ).fetchall()
         return html.snapshot(self.id, len(self), rows)
+
+
+_MANIFEST = "SELECT snapshot_id, schema_version FROM snapshot WHERE schema_version IS NOT NULL"
+
+
+def _connected(path: Path, name: str) -> tuple[duckdb.DuckDBPyConnection, str]:
+    """A connection to a snapshot's file, and the id that it has of itself.
+
+    Raises `NotFound` for a file that is no snapshot, or one of another major version.
+    """
+    try:
+        con = duckdb.connect(str(path), read_only=True)
+        found = next(iter(con.execute(_MANIFEST).fetchall()), None)
+    except duckdb.Error as error:
+        raise NotFound(f"{name} is no snapshot: {str(error).partition(chr(10))[0]}") from error
+    if found is None or not str(found[1]).partition(".")[0].isdecimal():
+        con.close()
+        raise NotFound(f"{name} is no snapshot: its manifest states no version of its columns")
+    require_readable(name, str(found[1]))
+    return con, str(found[0] or name)
 
 
 def handed_on(frame: pl.DataFrame, to: str) -> Any:

@@ -16,6 +16,7 @@ __all__ = [
     "screen",
     "sheet",
     "show",
+    "stored",
     "verdicts",
     "verified",
     "widths",

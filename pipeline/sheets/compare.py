@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -19,12 +20,14 @@ from atlas.numbers import measure
 from atlas.numbers.fingerprint import Fingerprint
 from pipeline.ask.found import Asking, Found
 from pipeline.ask.resolver import resolve
+from pipeline.ask.whatif import shared_out, warnings
 from pipeline.errors import Invalid, Usage
 from pipeline.sheets import inspect
 from pipeline.sheets.compared import Compared, Sized, Subject, beyond, same_design
-from pipeline.sheets.facts import Show, facts, grouped, tokens, unequal
+from pipeline.sheets.facts import Show, facts, grouped, unequal
 from pipeline.sheets.lines import DIM, HEAD, STRONG, WARN, WIDTH, Line, title, wrapped
 from pipeline.sheets.verdicts import VERDICTS
+from pipeline.sheets.widths import words_of
 from pipeline.text import markdown, shorten, terminal
 from pipeline.units import scaled
 
@@ -35,31 +38,51 @@ ABREAST = 4
 MARK = "≠"
 
 
-def compare(
-    asking: Asking, wanted: Sequence[str], at: int, dtype: str, width: float, weights: str | None = None
-) -> Compared:
-    """The models that the words mean, each by any name that names one.
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What is compared at: a context, a cache type with its width, a stored form, keys set otherwise."""
+
+    at: int = 128 * 1024
+    dtype: str = "bf16"
+    width: float = measure.CACHE_WIDTH
+    weights: str | None = None
+    changes: tuple[str, ...] = ()
+
+
+def compare(asking: Asking, models: Sequence[str], wanted: Wanted) -> Compared:
+    """The models that the words mean, each by any name that names one; one model alone beside its what-if.
 
     Raises:
-        Usage: fewer than two models, or a folder of several configs.
+        Usage: fewer than two models, a folder of several configs, or a change that cannot be made.
         NotFound: no such model, or no snapshot.
         Invalid: a model was refused.
         Upstream: the Hub has to be asked and does not answer.
     """
-    if len(wanted) < 2:
-        raise Usage("one model is nothing to compare: name two or more (atlas show has one model's sheet)")
-    return Compared(tuple(_subject(resolve(each, asking), at, width) for each in wanted), at, dtype, weights)
+    if len(models) < 2 and not wanted.changes:
+        raise Usage("one model is nothing to compare: name two or more, or give --set (atlas show has one's sheet)")
+    changes = shared_out(wanted.changes, len(models))
+    found = [resolve(each, asking) for each in models]
+    if len(found) == 1:
+        found, changes = [found[0], found[0]], [[], changes[0]]
+    return together([(f, f.what_if(c), c) for f, c in zip(found, changes, strict=True)], wanted)
 
 
-def _subject(found: Found, at: int, width: float) -> Subject:
-    name, derived = found.title, found.derived
+def together(models: Sequence[tuple[Found, Derived, Sequence[str]]], wanted: Wanted) -> Compared:
+    """Models side by side, each with what it was derived to and the changes that made it. Raises `Invalid`."""
+    subjects = tuple(_subject(f, d, tuple(c), wanted) for f, d, c in models)
+    return Compared(subjects, wanted.at, wanted.dtype, wanted.weights)
+
+
+def _subject(found: Found, derived: Derived, changes: tuple[str, ...], wanted: Wanted) -> Subject:
+    name = found.title
     if found.adapter is not None:
-        base = found.adapter.base_model or "its base"
-        raise Invalid(f"{terminal(name)} is an adapter and has no cache or shape of its own: compare {terminal(base)}")
+        base = shlex.quote(terminal(found.adapter.base_model)) if found.adapter.base_model else "its base"
+        raise Invalid(f"{terminal(name)} is an adapter and has no cache or shape of its own: compare {base}")
     if derived.model is None:
         f = derived.fingerprint
         raise Invalid(f"{terminal(name)} cannot be compared, it is {f.verdict} ({f.refusal_kind}): {f.refusal_reason}")
-    return Subject(name, found.source, derived.fingerprint, _sized(derived, at, width), derived)
+    said = tuple(warnings(found.derived, derived, list(changes))) if changes else ()
+    sized = _sized(derived, wanted.at, wanted.width)
+    return Subject(name, found.source, derived.fingerprint, sized, derived, found.snapshot, changes, said)
 
 
 def _sized(derived: Derived, at: int, width: float) -> Sized:
@@ -75,6 +98,9 @@ def _sized(derived: Derived, at: int, width: float) -> Sized:
 
 def table(c: Compared) -> Iterator[Line]:
     """The comparison for people, in 80 columns."""
+    for i, s in enumerate(c.subjects):
+        for said in s.warnings:
+            yield from wrapped(f"{_letter(i)}: {terminal(said)}", 0, WARN, hang=3)
     yield from _legend(c)
     many = len(c.subjects)
     abreast = math.ceil(many / math.ceil(many / ABREAST))
@@ -89,8 +115,15 @@ def _letter(i: int) -> str:
 
 def _legend(c: Compared) -> Iterator[Line]:
     for i, s in enumerate(c.subjects):
-        yield [(f"{_letter(i)}  ", HEAD), (shorten(terminal(s.name), WIDTH - 3), STRONG)]
-        yield from wrapped(terminal(f"{VERDICTS[s.row.verdict]}; {s.source}"), 3, DIM)
+        name = shorten(terminal(s.name), WIDTH - 3)
+        said = terminal(f"{s.row.verdict} · {s.source}")
+        gap = WIDTH - 3 - len(name) - len(said)
+        yield [(f"{_letter(i)}  ", HEAD), (name, STRONG), (" " * gap + said if gap > 1 else "", DIM)]
+        yield from wrapped(said, 3, DIM) if gap <= 1 else ()
+        yield from wrapped(terminal(f"with {', '.join(s.changes)}"), 3, WARN) if s.changes else ()
+        yield from wrapped(terminal(s.row.doubt), 3, WARN) if s.row.doubt else ()
+    for verdict in dict.fromkeys(s.row.verdict for s in c.subjects):
+        yield from wrapped(VERDICTS[verdict], 0, DIM, hang=2)
     yield []
 
 
@@ -160,9 +193,13 @@ def _less(name: str, s: Subject, c: Compared) -> str:
 _SIZES = "Sizes are logical bytes of one sequence: no pages, padding or engine's reserve; a cache's scales not counted."
 
 
+def _named(s: Subject) -> str:
+    return f"{s.name} with {', '.join(s.changes)}" if s.changes else s.name
+
+
 def as_markdown(c: Compared) -> Iterator[str]:
     """One Markdown table, rows that differ marked in their first cell; under it, contexts beyond the stated ones."""
-    yield f"| | at {tokens(c.at)}, cache at {c.dtype} | {' | '.join(markdown(s.name) for s in c.subjects)} |"
+    yield f"| | at {words_of(c.at)}, cache at {c.dtype} | {' | '.join(markdown(_named(s)) for s in c.subjects)} |"
     yield "|---|---|" + "---:|" * len(c.subjects)
     for _, found in facts(c):
         for label, show, values in found:
@@ -177,7 +214,9 @@ def as_markdown(c: Compared) -> Iterator[str]:
 def as_object(c: Compared) -> dict[str, Any]:
     """For programs: every fingerprint whole, what depends on context and type under `at`, and columns that differ."""
     models = [
-        msgspec.to_builtins(s.row) | {"name": s.name, "source": s.source, "at": msgspec.to_builtins(s.sized)}
+        msgspec.to_builtins(s.row)
+        | {"name": s.name, "source": s.source, "snapshot": s.snapshot, "at": msgspec.to_builtins(s.sized)}
+        | ({"set": list(s.changes), "warnings": list(s.warnings)} if s.changes else {})
         for s in c.subjects
     ]
     columns = [k for k in Fingerprint.__struct_fields__ if k not in ("repo_id", "revision")]

@@ -26,6 +26,9 @@ class Subject(msgspec.Struct, frozen=True):
     row: Fingerprint
     sized: Sized
     derived: Derived
+    snapshot: str | None = None
+    changes: tuple[str, ...] = ()  # keys of its config that are set otherwise
+    warnings: tuple[str, ...] = ()  # what must be known of them first
 
 
 class Compared(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@ from pipeline.sheets import inspect
 from pipeline.sheets.compared import Compared
 from pipeline.sheets.sheet import COMPONENTS
 from pipeline.sheets.stored import supposed
+from pipeline.sheets.widths import words_of
 from pipeline.units import binary, scaled
 
 Show = Callable[[Any], str]
@@ -22,7 +23,7 @@ Fact = tuple[str, Show, list[Any]]
 def facts(c: Compared) -> Iterator[tuple[str, list[Fact]]]:
     """The sections of the table; facts that apply to none of the models are left out."""
     rows = [s.row for s in c.subjects]
-    at = tokens(c.at)
+    at = words_of(c.at)
     yield "Shape", _applying(_shape(rows))
     yield "Weights", _applying(_weights(rows))
     if c.weights is not None:
@@ -164,12 +165,8 @@ def _cost(c: Compared, at: str) -> list[Fact]:
 
 def _parallel(rows: list[Fingerprint]) -> list[Fact]:
     """Tensor-parallel degrees, what a rank of eight holds, experts in a batch, bytes on a network."""
-    degrees = [
-        (f"TP {t}", str, [None if r.tp_degrees is None else r.tp_degrees[t] for r in rows])
-        for t in ("2", "4", "8", "16")
-    ]
     return [
-        *degrees,
+        *_degrees(rows),
         _column(rows, "weights a rank, TP 8", "params_rank_tp8", grouped),
         _column(rows, "cache B/token, TP 8", "kv_bytes_per_token_rank_tp8", lambda n: f"{n:,.0f}"),
         _column(rows, "experts touched by 64", "experts_touched_b64", lambda n: f"{n:,.1f}"),
@@ -178,20 +175,20 @@ def _parallel(rows: list[Fingerprint]) -> list[Fact]:
     ]
 
 
+def _degrees(rows: list[Fingerprint]) -> list[Fact]:
+    """What happens at each tensor-parallel degree; degrees at which it is the same for every model stand together."""
+    alike: dict[tuple[str | None, ...], list[str]] = {}
+    for t in ("2", "4", "8", "16"):
+        alike.setdefault(tuple(None if r.tp_degrees is None else r.tp_degrees[t] for r in rows), []).append(t)
+    return [(f"TP {', '.join(degrees)}", str, list(values)) for values, degrees in alike.items()]
+
+
 def _sizes(c: Compared, label: str, name: str, show: Show) -> Fact:
     return label, show, [getattr(s.sized, name) for s in c.subjects]
 
 
 def grouped(n: int) -> str:
     """A whole number with its thousands apart."""
-    return f"{n:,}"
-
-
-def tokens(n: int) -> str:
-    """A context in the words of --at: 128K, 1M, or the number."""
-    for size, unit in ((1024 * 1024, "M"), (1024, "K")):
-        if n % size == 0:
-            return f"{n // size}{unit}"
     return f"{n:,}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,10 +10,12 @@ import msgspec
 import orjson
 
 from atlas.derived import Derived
+from atlas.numbers import measure
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.numbers.tabulate import layers_expanded, state_rows
 from pipeline.sheets.lines import DIM, STRONG, WARN, Line, title, wrapped
 from pipeline.sheets.stored import hypothetical_object
+from pipeline.sheets.widths import words_of
 from pipeline.text import json_line, shorten, terminal
 from pipeline.units import binary, scaled
 
@@ -65,12 +68,27 @@ def differences(before: Fingerprint, after: Fingerprint) -> Iterator[Line]:
 def _pair(label: str, one: object, other: object) -> Iterator[Line]:
     """Two values on a line, or each on lines of its own where a word would be cut."""
     texts = [terminal(str(v)) for v in (one, other)]
+    if isinstance(one, float) and isinstance(other, float):
+        was, now = _apart(one, other)
+        yield [(f"  {label:<32}", ""), (f"{was:>22}", DIM), (f"{now:>22}", STRONG)]
+        return
     if all(len(t) <= 21 or not isinstance(v, str | list | tuple) for t, v in zip(texts, (one, other), strict=True)):
         yield [(f"  {label:<32}", ""), (f"{_shown(one):>22}", DIM), (f"{_shown(other):>22}", STRONG)]
         return
     yield [(f"  {label}", "")]
     yield from wrapped(f"was {texts[0]}", 6, DIM)
     yield from wrapped(f"now {texts[1]}", 6, STRONG)
+
+
+def _apart(one: float, other: float) -> tuple[str, str]:
+    """Two fractions with as many digits as tell them apart; whole numbers in groups."""
+    if one.is_integer() and other.is_integer():
+        return f"{one:,.0f}", f"{other:,.0f}"
+    for digits in (4, 6, 9, 17):
+        texts = f"{one:.{digits}g}", f"{other:.{digits}g}"
+        if texts[0] != texts[1]:
+            return texts
+    return str(one), str(other)
 
 
 def computing(before: Derived, after: Derived) -> Iterator[Line]:
@@ -111,17 +129,19 @@ def _shown(value: object) -> str:
     return shorten(terminal(f"{value:.4f}" if isinstance(value, float) else str(value)), 21)
 
 
-def summary(found: list[Derived]) -> Iterator[Line]:
-    """One line per model of a folder, and the counts of verdicts."""
-    yield title(f"{'model':<34}{'parameters':>12}{'active':>9}{'B/token':>10}{'128K':>10}")
+def summary(found: list[Derived], at: int, width: float) -> Iterator[Line]:
+    """One line per model of a folder, the cache at so many tokens and bytes an element, and the counts of verdicts."""
+    yield title(f"{'model':<34}{'parameters':>12}{'active':>9}{'B/token':>10}{words_of(at):>10}")
     for d in found:
         f = d.fingerprint
         name = shorten(terminal(f.repo_id or ""), 33)
         if f.params_total is None:
             yield [(f"{name:<34}", ""), (shorten(f"{f.refusal_kind}: {terminal(f.refusal_reason or '')}", 46), WARN)]
             continue
-        cache = "-" if f.kv_bytes_per_token is None else f"{f.kv_bytes_per_token:,}"
-        total = "-" if f.kv_bytes_128k is None else binary(f.kv_bytes_128k)
+        grows = None if d.model is None or f.kv_bytes_per_token is None else measure.kv_bytes_per_token(d.model, width)
+        held = None if d.model is None or f.kv_bytes_4k is None else measure.kv_bytes(d.model, at, width)
+        cache = "-" if grows is None else f"{math.ceil(grows):,}"
+        total = "-" if held is None else binary(held)
         yield [
             (f"{name:<34}", ""),
             (f"{scaled(f.params_total):>12}{scaled(f.params_active or 0):>9}{cache:>10}{total:>10}", ""),

@@ -32,9 +32,18 @@ def title(text: str, note: str = "") -> Line:
     return [(text, HEAD), (" " * gap + note if note else "", DIM)]
 
 
-def wrapped(text: str, indent: int, style: str = "") -> Iterator[Line]:
-    """A sentence over several lines."""
+def wrapped(text: str, indent: int, style: str = "", hang: int = 0) -> Iterator[Line]:
+    """A sentence over several lines, those behind the first so much further in."""
     import textwrap
 
-    for line in textwrap.wrap(text, WIDTH - indent, break_long_words=True, break_on_hyphens=False):
+    later = " " * hang
+    for line in textwrap.wrap(text, WIDTH - indent, subsequent_indent=later, break_on_hyphens=False):
         yield [(" " * indent + line, style)]
+
+
+def labelled(label: str, text: str, style: str = "") -> Iterator[Line]:
+    """A text behind its label, over as many lines as it needs."""
+    import textwrap
+
+    for i, line in enumerate(textwrap.wrap(text, WIDTH - len(label), break_on_hyphens=False) or [""]):
+        yield [(" " * len(label) if i else label, DIM), (line, style)]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from atlas.derived import Derived
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.numbers.tabulate import layers_expanded
-from pipeline.sheets.lines import BAR, DIM, STRONG, WARN, WIDTH, Line, title, wrapped
+from pipeline.sheets.lines import BAR, DIM, STRONG, WARN, WIDTH, Line, labelled, title, wrapped
 from pipeline.sheets.stored import measured, stored_form
 from pipeline.sheets.strip import strip
 from pipeline.sheets.verdicts import VERDICTS, before_quoting
@@ -33,11 +33,13 @@ COMPONENTS = {
 }
 
 
-def sheet(derived: Derived, *, layers: bool = False, evidence: bool = False) -> Iterator[Line]:
-    """Every line of a model's sheet."""
+def sheet(
+    derived: Derived, *, layers: bool = False, evidence: bool = False, first: str | None = None
+) -> Iterator[Line]:
+    """Every line of a model's sheet; `first` is what else must be known before a number is quoted."""
     f = derived.fingerprint
     yield from _identity(f)
-    yield from _before_quoting(derived)
+    yield from _before_quoting(derived, first)
     if derived.model is None:
         yield from measured(derived) if f.verdict == Verdict.MEASURED else _refusal(f)
         return
@@ -58,22 +60,22 @@ def _identity(f: Fingerprint) -> Iterator[Line]:
     yield [(name, STRONG), (f"{f.verdict:>{WIDTH - len(name)}}", WARN if f.verdict != "known" else "green")]
     parts = [f.kind, f.model_type, f.architecture_class, f.design_id and f"design {f.design_id}"]
     if any(parts):
-        yield [(shorten(" · ".join(terminal(p) for p in parts if p), WIDTH), DIM)]
+        yield from wrapped(" · ".join(terminal(p) for p in parts if p), 0, DIM)
     yield from _reservations(f)
     yield from wrapped(VERDICTS[str(f.verdict)], 2, DIM)
 
 
-def _before_quoting(derived: Derived) -> Iterator[Line]:
+def _before_quoting(derived: Derived, first: str | None) -> Iterator[Line]:
     """What a reader must know before he quotes a number, one sentence a line."""
-    for said in before_quoting(derived):
-        yield from wrapped(f"! {terminal(said)}", 2, WARN)
+    for said in (*((first,) if first else ()), *before_quoting(derived)):
+        yield from wrapped(f"! {terminal(said)}", 2, WARN, hang=2)
     yield []
 
 
 def _reservations(f: Fingerprint) -> Iterator[Line]:
     """What speaks against the numbers below: a key that nobody can answer for."""
     if f.doubt is not None:
-        yield from wrapped(terminal(f.doubt), indent=2)
+        yield from wrapped(f"! {terminal(f.doubt)}", 2, WARN, hang=2)
 
 
 def _refusal(f: Fingerprint) -> Iterator[Line]:
@@ -82,7 +84,7 @@ def _refusal(f: Fingerprint) -> Iterator[Line]:
 
 
 def _shape(f: Fingerprint) -> Iterator[Line]:
-    yield [("  layers     ", DIM), (f"{f.n_layers}", STRONG), (f"  {shorten(terminal(f.layer_pattern or ''), 60)}", "")]
+    yield from labelled("  layers     ", f"{f.n_layers}  {terminal(f.layer_pattern or '')}")
     yield [
         ("  width      ", DIM),
         (f"{f.d_model:,}", STRONG),
@@ -224,7 +226,7 @@ def _runtime(f: Fingerprint) -> Iterator[Line]:
             ("  decode reads ", DIM),
             (f"{binary(f.decode_bytes_per_token_4k)} at 4K, {binary(f.decode_bytes_per_token_128k)} at 128K", ""),
         ]
-    yield [("  context      ", DIM), (_context(f), "")]
+    yield from labelled("  context      ", _context(f))
     yield from _degrees(f)
     yield from _batches(f)
     yield []
@@ -267,7 +269,7 @@ def _context(f: Fingerprint) -> str:
     if f.rope_scaling:
         said += f", {terminal(f.rope_scaling)}" + (f" x{f.rope_factor:g}" if f.rope_factor else "")
         said += f" from {f.native_context:,}" if f.native_context else ""
-    return shorten(said, WIDTH - 15)
+    return said
 
 
 def _assumed(derived: Derived) -> Iterator[Line]:
@@ -277,8 +279,13 @@ def _assumed(derived: Derived) -> Iterator[Line]:
         return
     yield title("Not stated in the config", "value, origin, rule")
     for e in found:
-        value = shorten(terminal(str(e.value)), 24)
-        yield [(f"  {shorten(terminal(e.field), 28):<28} ", ""), (f"{value:<24} ", STRONG), (f"{e.origin}", DIM)]
+        value = terminal(str(e.value))
+        yield [
+            (f"  {shorten(terminal(e.field), 28):<28} ", ""),
+            (f"{value if len(value) <= 24 else '':<24} ", STRONG),
+            (f"{e.origin}", DIM),
+        ]
+        yield from wrapped(value, 4, STRONG) if len(value) > 24 else ()
         yield from wrapped(terminal(e.source), 4, DIM) if e.origin != "class_default" else ()
     yield []
 
@@ -293,6 +300,6 @@ def _unread(derived: Derived) -> Iterator[Line]:
 def _evidence(derived: Derived) -> Iterator[Line]:
     yield title("Evidence", "where every value comes from")
     for e in derived.evidence:
-        yield [(f"  {shorten(terminal(e.field), 28):<28} ", ""), (shorten(terminal(str(e.value)), 47), STRONG)]
-        yield [(f"      {e.origin}: {shorten(terminal(e.source), 60)}", DIM)]
+        yield from labelled(f"  {shorten(terminal(e.field), 28):<28} ", shorten(terminal(str(e.value)), 400), STRONG)
+        yield from wrapped(f"{e.origin}: {terminal(e.source)}", 6, DIM, hang=2)
     yield []

@@ -7,7 +7,8 @@ snapshot stored, the sheet says so and shows what the snapshot says it is.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from pipeline.ask import whatif
 from pipeline.ask.found import Adapter, Found
 from pipeline.durable import write_atomically
 from pipeline.errors import NotFound
-from pipeline.sheets.inspect import as_object, supposed_object, what_if
+from pipeline.sheets.inspect import as_object, summary, supposed_object, what_if
 from pipeline.sheets.lines import DIM, STRONG, WARN, Line, title, wrapped
 from pipeline.sheets.sheet import sheet
 from pipeline.sheets.stored import hypothetical_form
@@ -59,21 +60,31 @@ def sheet_of(found: Found, view: View) -> Iterator[Line]:
             yield from wrapped(terminal(said), 0, WARN)
     if found.adapter is not None:
         yield from _adapter(found.adapter)
-    yield from sheet(derived, layers=view.layers, evidence=view.evidence)
+    supposed = f"A what-if, {', '.join(changes)}: no model that was published." if changes else None
+    yield from sheet(derived, layers=view.layers, evidence=view.evidence, first=supposed)
     yield from _state(derived, view)
     if view.weights is not None:
         yield from hypothetical_form(derived, view.weights)
     if changes:
         yield from what_if(found.derived, derived)
-    yield from _reported(found)
+    below = list(_below(found, supposed=bool(changes)))
+    if below and (changes or derived.model is None):
+        yield []
+    yield from below
+
+
+def _below(found: Found, *, supposed: bool) -> Iterator[Line]:
+    """What is said under a sheet: what sources state (of the original alone), another design, where it is from."""
+    if not supposed:
+        yield from _reported(found)
     if found.snapshot is not None and found.derived.fingerprint.design_id != found.design_id:
         yield from wrapped(
             f"Today's rules give another design than snapshot {found.snapshot} holds ({found.design_id}).", 0, WARN
         )
-    yield from _origin(found)
+    yield from _origin(found, supposed=supposed)
 
 
-def _origin(found: Found) -> Iterator[Line]:
+def _origin(found: Found, *, supposed: bool) -> Iterator[Line]:
     """Where the config is from, cut nowhere."""
     source = f"config from {found.source}" if found.snapshot is None else found.source
     if found.snapshot is not None:
@@ -82,7 +93,7 @@ def _origin(found: Found) -> Iterator[Line]:
         source += f", revision {found.revision}"
     if found.path is None or found.note:
         yield from wrapped(terminal("; ".join(filter(None, (source, found.note)))), 0, DIM)
-    if found.cite is not None:
+    if found.cite is not None and not supposed:
         yield from wrapped(f"cite this snapshot: {terminal(found.cite)}", 0, DIM)
 
 
@@ -100,7 +111,9 @@ def _adapter(a: Adapter) -> Iterator[Line]:
         size = "" if a.bytes is None else f", {a.bytes:,} bytes"
         yield [("  its own weights  ", DIM), (f"{a.params:,}", STRONG), (f" in {a.tensors:,} tensors{size}", "")]
     if a.base_model:
-        yield from wrapped(terminal(f"Cache and cost are those of its base: atlas show {a.base_model}"), 2, DIM)
+        yield from wrapped(
+            terminal(f"Cache and cost are those of its base: atlas show {shlex.quote(a.base_model)}"), 2, DIM
+        )
     yield []
 
 
@@ -142,12 +155,29 @@ def object_of(found: Found, view: View, *, reported: bool = True) -> dict[str, A
         made["reported"] = [{"fact": f, "value": v, "unit": u, "citation": c} for f, v, u, c in found.reported]
     if found.adapter is not None:
         made["adapter"] = msgspec.to_builtins(found.adapter)
+    made |= asked_beside(found, derived, view)
+    if changes:
+        made["original"] = as_object(found.derived, layers=view.layers, evidence=view.evidence)
+    return made
+
+
+def asked_beside(found: Found, derived: Derived, view: View) -> dict[str, Any]:
+    """What an object has beside the fingerprint: sizes at a context and type, a supposed form, a what-if's warnings."""
+    made: dict[str, Any] = {}
     if derived.model is not None and (view.width != measure.CACHE_WIDTH or view.at is not None):
         contexts = measure.CONTEXTS if view.at is None else {str(view.at): view.at}
         made["cache_dtype"] = view.dtype
         made["state_bytes_at_dtype"] = {k: measure.kv_bytes(derived.model, t, view.width) for k, t in contexts.items()}
     made |= supposed_object(derived, view.weights)
-    if changes:
-        made["warnings"] = whatif.warnings(found.derived, derived, changes)
-        made["original"] = as_object(found.derived, layers=view.layers, evidence=view.evidence)
+    if view.changes:
+        made["warnings"] = whatif.warnings(found.derived, derived, list(view.changes))
     return made
+
+
+def of_several(found: Sequence[Found], view: View) -> Iterator[Line]:
+    """A line a model: those of a what-if that must be known of first, model by model."""
+    derived = [each.what_if(list(view.changes)) for each in found]
+    for each, d in zip(found, derived, strict=True) if view.changes else ():
+        for said in whatif.warnings(each.derived, d, list(view.changes)):
+            yield from wrapped(terminal(f"{each.title}: {said}"), 0, WARN, hang=2)
+    yield from summary(derived, measure.CONTEXTS["128k"] if view.at is None else view.at, view.width)

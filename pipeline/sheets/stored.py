@@ -13,7 +13,7 @@ from atlas.stored.held import by_dtype
 from atlas.stored.hypothetical import WORDS, hypothetical
 from atlas.stored.subject import Subject
 from pipeline.errors import Usage
-from pipeline.sheets.lines import DIM, STRONG, WARN, WIDTH, Line, title, wrapped
+from pipeline.sheets.lines import DIM, STRONG, WARN, WIDTH, Line, labelled, title, wrapped
 from pipeline.text import shorten, terminal
 from pipeline.units import binary
 
@@ -39,11 +39,8 @@ def stored_form(f: Fingerprint, stored: Storage) -> Iterator[Line]:
     for row in stored.rows:
         yield _row(row)
     if stored.rows and f.params_checkpoint and stored.bytes:
-        yield [
-            ("  bits per weight ", DIM),
-            (f"{8 * stored.bytes / f.params_checkpoint:.3f}", ""),
-            (_types(stored.rows), DIM),
-        ]
+        bits = f"{8 * stored.bytes / f.params_checkpoint:.3f}"
+        yield from labelled("  bits per weight ", f"{bits}; elements: {_types(stored.rows)}")
     yield []
 
 
@@ -70,7 +67,7 @@ def _row(row: StoredRow) -> Line:
 
 
 def _types(rows: Iterable[StoredRow]) -> str:
-    return shorten("  elements: " + ", ".join(f"{n:,} {d}" for d, n in sorted(by_dtype(rows).items())), WIDTH - 25)
+    return ", ".join(f"{n:,} {d}" for d, n in sorted(by_dtype(rows).items()))
 
 
 def measured(derived: Derived) -> Iterator[Line]:

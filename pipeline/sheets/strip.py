@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
 from atlas.numbers.fingerprint import LayerRow
 from pipeline.sheets.lines import BAR, DIM, WIDTH, Line, title
-from pipeline.text import shorten
 
 MARKS = {
     "full_attention": "█",
@@ -42,12 +42,14 @@ def strip(rows: list[LayerRow], *, whole: bool) -> Iterator[Line]:
 
 
 def _layer(r: LayerRow, place: str) -> Iterator[Line]:
+    first, *more = textwrap.wrap(_mixer(r), 45)
     yield [
         (f"  {place} {MARKS[r.mixer]} ", BAR),
-        (f"{shorten(_mixer(r), 45):<45} ", ""),
+        (f"{first:<45} ", ""),
         (f"{r.ffn:<5}", ""),
         (f"{_held(r):>18}", DIM),
     ]
+    yield from ([(" " * 12 + line, "")] for line in more)
 
 
 def _same(r: LayerRow) -> tuple[Any, ...]:

@@ -36,3 +36,11 @@ def context_of(text: str) -> int:
     if not digits.isdecimal() or not 0 < int(digits) * unit <= 2**31:
         raise Usage(f"--at {text}: say a number of tokens, such as 8192, 128k or 1m")
     return int(digits) * unit
+
+
+def words_of(n: int) -> str:
+    """A context in the words of --at: 128K, 1M, or the number."""
+    for size, unit in ((1024 * 1024, "M"), (1024, "K")):
+        if n % size == 0:
+            return f"{n // size}{unit}"
+    return f"{n:,}"

@@ -5,13 +5,14 @@ A folder is read without a word about what is missing: what is not there is no e
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import orjson
 
+from atlas import proof
 from atlas.derived import Derived
 from atlas.interpret import reader
 from atlas.numbers.fingerprint import Evidence
@@ -66,7 +67,7 @@ def settings(raw: bytes, name: str) -> Mapping[str, Any]:
     return found  # pyright: ignore[reportUnknownVariableType]
 
 
-_OPEN = frozenset((
+LACKING = frozenset((
     RefusalKind.UNKNOWN_FAMILY, RefusalKind.UNKNOWN_CLASS, RefusalKind.NOT_DERIVABLE, RefusalKind.MISSING_KEY
 ))  # fmt: skip
 """Refusals that say nothing against a file: only that no rule is known for it."""
@@ -75,7 +76,7 @@ _OPEN = frozenset((
 def _measured(derived: Derived, s: Settings | None, files: Files) -> Derived:
     """What headers alone give of a model that no rule is known for: exact weights, and nothing else."""
     row = derived.fingerprint
-    if files.listing is None or row.refusal_kind not in _OPEN:
+    if files.listing is None or row.refusal_kind not in LACKING:
         return derived
     found = storage(None, s, files)
     weights = measured.components(files.listing, s)
@@ -114,6 +115,7 @@ def weighed(derived: Derived, raw: bytes | Mapping[str, Any], beside: Beside) ->
     s = settings_of(data, beside.settings)
     if derived.model is None:
         return _measured(derived, s, beside.files)
+    derived = proof.decided(derived, *_totals(s, beside.files)) if derived.readings else derived
     found = storage(_subject(derived, data), s, beside.files)
     row = msgspec.structs.replace(
         derived.fingerprint,
@@ -121,6 +123,16 @@ def weighed(derived: Derived, raw: bytes | Mapping[str, Any], beside: Beside) ->
         quant_method=derived.fingerprint.quant_method or (s.method if s else None),
     )
     return msgspec.structs.replace(derived, fingerprint=row, stored=found)
+
+
+def _totals(s: Settings | None, files: Files) -> Iterator[int]:
+    """The weights of the files: counted in their headers, or by an index's bytes where a weight has two or four."""
+    if files.listing is not None:
+        counted = measured.weights(files.listing, s)
+        if counted is not None:
+            yield counted
+    elif s is None and files.total_bytes is not None:
+        yield from (files.total_bytes // width for width in (2, 4) if files.total_bytes % width == 0)
 
 
 def is_whole(folder: Path, name: str) -> bool:

@@ -73,6 +73,8 @@ class Table(NamedTuple):
 def read(path: Path) -> Table:
     """The head of a file. Raises `NotFound` or `Invalid`."""
     try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise NotFound(f"{path} is no file: give a GGUF's own path")
         with path.open("rb") as file:
             size = file.seek(0, 2)
             file.seek(0)

@@ -3,4 +3,4 @@
 Other rooms publish through `snapshot` and find files through `shelf`.
 """
 
-__all__ = ["build", "cite", "columns", "diff", "prune", "shelf", "snapshot", "validate"]
+__all__ = ["build", "cite", "columns", "diff", "prune", "shelf", "snapshot", "validate", "versions"]

@@ -12,8 +12,7 @@ import msgspec
 
 from pipeline.durable import write_atomically
 from pipeline.store import shelf
-from pipeline.store.build import WHOLE
-from schemas.registry import CONTENT
+from schemas.registry import CONTENT, SNAPSHOT
 
 NAME = "LLM architecture atlas"
 RECORD = Path(__file__).with_name("published.json")
@@ -38,9 +37,14 @@ def content_digest(tables: Mapping[str, str]) -> str:
 def cited(path: Path) -> Cited:
     """The identity of a snapshot's file, from its manifest."""
     with duckdb.connect(str(path), read_only=True) as con:
-        rows = con.execute("SELECT name, digest, snapshot_id, schema_version, code_version FROM snapshot").fetchall()
+        return of(con)
+
+
+def of(con: duckdb.DuckDBPyConnection) -> Cited:
+    """The same of a snapshot that is open."""
+    rows = con.execute("SELECT name, digest, snapshot_id, schema_version, code_version FROM snapshot").fetchall()
     tables = {name: digest for name, digest, *_ in rows if name in {t.name for t in CONTENT}}
-    day, schema, code = next(tuple(rest) for name, _, *rest in rows if name == WHOLE)
+    day, schema, code = next(tuple(rest) for name, _, *rest in rows if name == SNAPSHOT.name)
     return Cited(day, schema, code, content_digest(tables), tables)
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from atlas.checkpoint.header import Comparison, compare
 from atlas.interpret import derive, reader
-from atlas.numbers.fingerprint import Fingerprint
+from atlas.numbers.fingerprint import Evidence, Fingerprint
 from atlas.numbers.storage import Storage, StoredRow
 from atlas.parse import load
 from atlas.stored.answer import INDEX
@@ -36,6 +36,7 @@ class Verified(msgspec.Struct, frozen=True):
     comparison: Comparison | None = None
     note: str | None = None
     stored: Storage = Storage()
+    evidence: tuple[Evidence, ...] = ()
 
     @property
     def check(self) -> Check:
@@ -82,7 +83,9 @@ def verified(
     """Hold headers against the config they came with, and the settings files that lie beside it."""
     derived = weighed(derive(config, name=name), config, Beside(settings or {}, files_of(headers)))
     basis = "headers" if files_of(headers).listing is not None else "names"
-    known = Verified(name, revision, derived.fingerprint, basis, headers.files, stored=derived.stored)
+    known = Verified(
+        name, revision, derived.fingerprint, basis, headers.files, stored=derived.stored, evidence=derived.evidence
+    )
     if derived.model is None:
         return known
     data = load(config)

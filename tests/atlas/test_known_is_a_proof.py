@@ -82,9 +82,9 @@ class TestDoubts:
         assert row(LLAMA | key).verdict == "known"
 
     def test_what_repeats_the_answer_lowers_nothing(self) -> None:
-        """num_key_value_heads as many as heads in a class of plain heads is no news; half of them is."""
+        """A head width that is the quotient anyway is no news in a class of quotients; another one is."""
         neox = {"model_type": "gpt_neox", "hidden_size": 64, "num_attention_heads": 4}
-        verdicts = [row(neox | {"num_key_value_heads": n}).verdict for n in (4, 2)]
+        verdicts = [row(neox | {"head_dim": n}).verdict for n in (16, 32)]
         assert verdicts == ["known", "assumed"]
 
     def test_heads_taken_out_are_a_contradiction(self) -> None:

@@ -22,7 +22,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "atlas.parts": (*GROUND, "atlas.numbers"),
     "atlas.readers": BELOW_READERS,
     "atlas.derived": (*GROUND, "atlas.numbers", "atlas.families", "atlas.reading"),
-    "atlas.proof": (*GROUND, "atlas.numbers", "atlas.derived"),
+    "atlas.proof": (*GROUND, "atlas.numbers", "atlas.derived", "atlas.interpret"),
     "atlas.opening": (*BELOW_LAYOUTS, "atlas.assume"),
     "atlas.checkpoint": (*GROUND, "atlas.numbers", "atlas.families", "atlas.derived"),
     "atlas.assemble": (*BELOW_READERS, "atlas.readers"),

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHES = ("fingerprints", "snapshot", "crawl")
+BENCHES = ("fingerprints", "snapshot", "crawl", "everyday")
 
 
 def main() -> None:

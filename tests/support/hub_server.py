@@ -318,7 +318,7 @@ class HubServer:
             repo = self.population.at(place)
             place += 1
             if repo.listed and (entry := repo.info()) and _wanted(entry, query):
-                found.append(entry)
+                found.append({"siblings": [{"rfilename": name} for name in _files(repo)]} | entry)
         if place >= len(self.population):
             return as_json(found)
         rest = urlencode({**query, "cursor": [str(place)]}, doseq=True)

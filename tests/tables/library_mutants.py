@@ -1,9 +1,9 @@
 """Change one key of a published config at a time, and ask the library's own class what it makes of it.
 
-Run by a Python that has torch and transformers (never by the product): `library_mutants.py CONFIGS COUNT`, where
-CONFIGS is a folder of config.json files. One JSON line per mutant: file, path of the key, value (`ABSENT` takes the key
-away),
-and the change of the number of weights, or "error". The same seed gives the same mutants, so that a run can go on.
+Run by a Python that has torch and transformers (never by the product): `library_mutants.py CONFIGS COUNT [FIRST]`,
+where CONFIGS is a folder of config.json files and FIRST the number of mutants to leave out. One JSON line per mutant:
+file, path of the key, value (`ABSENT` takes the key away), and the change of the number of weights, or "error". The
+same seed gives the same mutants, so that a run can go on.
 """
 
 from __future__ import annotations
@@ -103,18 +103,20 @@ def answer(data: dict[str, Any], base: int, path: Path_, value: Any) -> int | st
         return "error"
 
 
-def main(folder: str, count: int) -> None:
-    """Print the mutants and their answers."""
+def main(folder: str, count: int, first: int = 0) -> None:
+    """Print the mutants and their answers, those before the first left out."""
     warnings.filterwarnings("ignore")
     rng, known, bases = random.Random(SEED), configs(Path(folder)), dict[str, int]()
     names = sorted(known)
-    for _ in range(count):
+    for number in range(count):
         name = rng.choice(names)
         path = rng.choice(paths(known[name]))
         inner: Any = known[name]
         for step in path:
             inner = inner[step]
         value = other(inner, rng)
+        if number < first:
+            continue
         if name not in bases:
             bases[name] = total(known[name])
         if bases[name] < SLOW:
@@ -122,4 +124,4 @@ def main(folder: str, count: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], *map(int, sys.argv[2:4]))

@@ -358,3 +358,19 @@ def test_prefill_is_of_the_whole_prompt_in_the_expanded_form() -> None:
     v3 = next(r for r in rows if (r["Model"], r["Form"]) == ("DeepSeek-V3", "MLA, as published"))
     assert pytest.approx(42.9, abs=0.05) == 4_997_120 * 131_072 * 131_073 / 2 / 1e15
     assert v3["Attention, whole prompt of 128K"] == "43 PFLOPs"
+
+
+def test_what_engines_reserve_is_counted_by_hand() -> None:
+    """Gemma 3 27B at 32K in vLLM: 2,048 + 6 x (17,407 / 16 up + 1) = 8,582 blocks of ten pages of 131,072 B: 10.48 GiB.
+
+    Logical: 10 x 32,768 x 8,192 + 52 x 1,024 x 8,192 B = 2.91 GiB; all 62 layers in full 15.5; llama.cpp: windows of
+    1,536 cells, 3.11. A latent on eight ranks takes eight times as much. 51 of 57 logs agree.
+    """
+    slug = "16-what-engines-reserve"
+    text = guide.text(slug)
+    assert "8,582 blocks × 10 pages = **10.48 GiB**, against 2.91 GiB" in text
+    assert "51 of 57 public start-up logs" in text
+    (gemma, *_) = guide.table(slug, "Model", "Logical", "vLLM")
+    assert (gemma["llama.cpp"], gemma["SGLang"]) == ("3.11 GiB", "15.50 GiB")
+    ranks = {r["Model"]: r for r in guide.table(slug, "Model", "On each")}
+    assert (ranks["DeepSeek-V3"]["Times the logical"], ranks["Llama-3.1-8B"]["Times the logical"]) == ("8×", "1×")

@@ -26,13 +26,13 @@ EXACT = {
     """,
     "defaults": """
         aria audioflamingo3 blip blip-2 cohere2_vision cosmos3_edge cosmos3_omni deepseek_vl
-        deepseek_vl_hybrid ernie4_5_vl_moe gemma3 glm46v glm4v glm4v_moe glm5_next glm_ocr glmasr glmga
+        deepseek_vl_hybrid ernie4_5_vl_moe fun_asr_nano gemma3 glm46v glm4v glm4v_moe glm5_next glm_ocr glmasr glmga
         got_ocr2 granite_docling granite_speech granite_speech_plus hy_v4_vl hyperclovax_vision_v2 idefics2
         idefics3 inkling2 inkling2_loop internvl kimi_k25 kosmos-2 kosmos-2.5 lfm3_vl lighton_ocr llama4 llava
         llava_next llava_next_video llava_onevision minicpm_ocr minicpmv4_7 mistral_large4 molmo2
-        moss_transcribe_diarize musicflamingo ovis2 paddleocr_vl paligemma pp_chart2table qianfan_ocr
+        moss_transcribe_diarize muse_spark musicflamingo omniasr ovis2 paddleocr_vl paligemma pp_chart2table qianfan_ocr
         qwen2_5_omni_thinker qwen2_5_vl qwen2_audio qwen2_vl qwen3_5 qwen3_5_moe qwen3_asr
-        qwen3_omni_moe_thinker qwen3_vl qwen3_vl_moe shieldgemma2 smolvlm step3p7 unlimited_ocr video_llama_3
+        qwen3_omni_moe_thinker qwen3_vl qwen3_vl_moe shieldgemma2 smolvlm step3p7 t5gemma2 unlimited_ocr video_llama_3
         video_llava vipllava vision-encoder-decoder voxtral_realtime
     """,
 }
@@ -62,3 +62,10 @@ def test_no_tower_differs_from_the_reference(shared: Path, which: str) -> None:
         elif found:
             exact.add(name)
     assert exact >= set(EXACT[which].split())
+
+
+@pytest.mark.parametrize(("model_type", "weights"), [("exaone4_5", 2_671_868_672), ("minicpmv4_6", 157_399_552)])
+def test_towers_of_class_defaults(model_type: str, weights: int) -> None:
+    """Towers of a class's defaults are what transformers 5.24 builds of them on the meta device."""
+    found = derive({"model_type": model_type, "text_config": {}, "vision_config": {}})
+    assert found.fingerprint.params_towers == weights

@@ -72,6 +72,13 @@ def test_the_wheel_holds_all_package_data(source: str, inside: str, installed: I
         assert (installed.site / inside / path).read_bytes() == (ROOT / source / path).read_bytes()
 
 
+def test_licence_notices_and_citation_travel(installed: Installed) -> None:
+    """The wheel holds them beside its metadata, says that it is typed, and the citation names its version."""
+    names = {name.rpartition("/")[2] for name in zipfile.ZipFile(installed.wheel).namelist()}
+    assert {"LICENSE", "NOTICE", "CITATION.cff", "py.typed"} <= names
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+
+
 def test_the_installed_code_is_the_wheels(installed: Installed) -> None:
     """The checkout does not shine through: the package comes from the installation."""
     where = installed.python("-c", "import pipeline.cli; print(pipeline.cli.__file__)")

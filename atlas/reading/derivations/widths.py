@@ -91,6 +91,14 @@ def _proj(c: Config) -> list[str]:
     return words
 
 
+def two_attentions_each(c: Config) -> Found:
+    """Half of num_hidden_layers, which counts attentions, where num_layers is not stated (LongCat-Flash)."""
+    stated = c.opt_count("attention_layers")
+    if stated is None or c.raw.get("num_layers") is not None:
+        return None
+    return stated // 2, f"num_hidden_layers // 2 = {stated} // 2: it counts attentions, two a layer"
+
+
 def encoder_width(c: Config) -> Found:
     """The width of what a decoder looks at: that of the encoder, which has a config of its own (T5Gemma)."""
     return encoder_reader(c).count("hidden_size"), "the width of the encoder"
@@ -101,5 +109,6 @@ RULES: dict[str, Rule] = {
     for f in (
         value_width, one_if_wide, half_of_ffn_dim, width_rounded_up, two_thirds_of_ratio,
         experts_width_if_dense, dense_width, off_in_first_class, gated_by_name, activation_by_name, encoder_width,
+        two_attentions_each,
     )
 }  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from places import FIXTURES
 
-from atlas.families.loader import family, known
+from atlas.families.loader import FOREIGN, available, family, known, unread_by_class
 from atlas.interpret import derive
 
 DATA: dict[str, Any] = json.loads((FIXTURES / "library_keys.json").read_text("utf-8"))
@@ -76,3 +76,29 @@ def test_a_foreign_key_lowers_known_and_is_named(families: list[str]) -> None:
     rows = [derive({"model_type": m, "loop_num_passes": 4}).fingerprint for m in some]
     assert {row.verdict for row in rows} == {"assumed"}
     assert all("loop_num_passes" in (row.doubt or "") for row in rows)
+
+
+GUARD = "embedding_size"
+"""A key that BERT's kin ask for with `hasattr` alone."""
+
+
+def test_only_keys_that_the_code_does_not_read_are_reviewed_as_silent(families: list[str]) -> None:
+    """A key of geometry is silent under a class of the library whose code has no such key, and under no other."""
+    pairs = [(m, key) for m in available() for key in FOREIGN if unread_by_class(m, key)]
+    assert len(pairs) > 2_500
+    left = [(m, key) for m, key in pairs if m not in READ or (key in READ[m] and key != GUARD)]
+    assert [(m, key) for m, key in left if key not in family(m).named | family(m).irrelevant] == []
+    talker = "qwen2_5_omni_text"
+    assert talker in families
+    assert not unread_by_class(talker, GUARD)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "key"), [("gpt_neox", "num_key_value_heads"), ("llama", "v_head_dim"), ("bert", "embedding_size")]
+)
+def test_a_silent_key_leaves_the_answer_known_but_for_a_files_own_code(model_type: str, key: str) -> None:
+    """The class reads no such key; code that came with a file may."""
+    plain = {"model_type": model_type, key: 2}
+    own = {"auto_map": {"AutoModelForTokenClassification": "modeling_my.MyModel"}}
+    assert numbers(plain) == numbers({"model_type": model_type})
+    assert [derive(plain | more).fingerprint.verdict for more in ({}, own)] == ["known", "assumed"]

@@ -75,3 +75,23 @@ def test_a_form_by_hand(word: str) -> None:
     assert by_dtype(found.rows) == FORMS[word]
     assert found.bytes is not None
     assert word in WORDS
+
+
+@pytest.mark.skipif(not CONFIGS.is_dir(), reason=f"{CONFIGS} is not there")
+def test_experts_are_mixed_as_dense_networks_are() -> None:
+    """Qwen3-30B-A3B as a loader prints it (llama.cpp #14235): 241 F32, 289 Q4_K, 49 Q6_K, 17.28 GiB."""
+    config = json.loads((CONFIGS / "Qwen--Qwen3-30B-A3B.json").read_text("utf-8"))
+    found = _stored(config, "q4_k_m")
+    tensors = {k: sum(r.tensors for r in found.rows if r.dtype == k) for k in ("F32", "Q4_K", "Q6_K")}
+    assert tensors == {"F32": 241, "Q4_K": 289, "Q6_K": 49}
+    assert found.bytes is not None
+    assert round(found.bytes / 2**30, 2) == 17.28
+
+
+@pytest.mark.skipif(not CONFIGS.is_dir(), reason=f"{CONFIGS} is not there")
+@pytest.mark.parametrize("name", ["deepseek-ai--DeepSeek-V3", "mistralai--Mixtral-8x7B-Instruct-v0.1"])
+def test_a_mix_that_is_not_described_is_refused(name: str) -> None:
+    """Latent attention, and eight experts, have no number."""
+    found = _stored(json.loads((CONFIGS / f"{name}.json").read_text("utf-8")), "q4_k_m")
+    assert found.bytes is None
+    assert "q4_k_m" in str(found.reason)

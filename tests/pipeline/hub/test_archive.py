@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from crawling import CHILDREN, crawl_on_a_small_disk, crawled, facts, start_crawl, stored
 from failpoints import points
-from hub_server import HubServer, Population
+from hub_server import HubServer, Population, Repo, plain_config
 
 from pipeline import durable
 from pipeline.errors import AtlasError, Corrupt
@@ -153,16 +153,33 @@ def test_an_archive_without_seals_is_taken_over(tmp_path: Path) -> None:
         crawled(tmp_path, hub)
         with closing(sqlite3.connect(tmp_path / "archive/hub.sqlite")) as database, database:
             for table in sealed.TABLES:
-                if table != "refused":
+                if table not in ("refused", "beside"):
                     database.execute(f"ALTER TABLE {table} DROP COLUMN seal")
             database.execute("ALTER TABLE state DROP COLUMN tries")
             database.execute("ALTER TABLE state DROP COLUMN due")
             database.execute("DROP TABLE refused")
+            database.execute("DROP TABLE beside")
             database.execute("PRAGMA user_version = 1")
         _, summary = crawled(tmp_path, hub)
         assert (summary.outcomes, summary.requests) == ({"unchanged": 5}, 1)
         with Archive(tmp_path) as archive:
             assert archive.verify() == 5
+
+
+def test_an_archive_without_settings_files_fetches_them_once(tmp_path: Path) -> None:
+    """A file of the second format opens; a config whose listing names settings is asked for again, with them."""
+    settings = (("quantize_config.json", b'{"bits": 4}'),)
+    repo = Repo("org/Packed", plain_config(3), files=settings)
+    with HubServer(Population(3, extra=(repo,))) as hub:
+        crawled(tmp_path, hub)
+        with closing(sqlite3.connect(tmp_path / "archive/hub.sqlite")) as database, database:
+            database.execute("DROP TABLE beside")
+            database.execute("PRAGMA user_version = 2")
+        records, summary = crawled(tmp_path, hub)
+        assert records["org/Packed"].settings == settings
+        assert summary.requests == 3  # the listing, the config, the settings
+        _, again = crawled(tmp_path, hub)
+        assert (again.outcomes, again.requests) == ({"unchanged": 4}, 1)
 
 
 def test_an_archive_of_a_newer_format_is_left_alone(tmp_path: Path) -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import guide
 import pytest
 
 import atlas
 from pipeline.cli import main
-from pipeline.refresh.steps import Options, gather, publish, tabulate
 from pipeline.serve.gpus import table
 from schemas import views
 
@@ -78,6 +78,14 @@ def test_a_stored_form_not_proven_is_no_refusal() -> None:
     assert found.fits is None
     assert "stored form" in found.why
     assert "at bf16" in (atlas.fit(odd, memory="80GB", at="4k").weights_are or "")
+
+
+def test_a_form_that_a_model_is_not_described_for_is_not_known() -> None:
+    """A mix of llama.cpp for eight experts differs by its version: no number, and the reason."""
+    experts = LLAMA_8B | {"model_type": "mixtral", "architectures": ["MixtralForCausalLM"], "num_local_experts": 8}
+    found = atlas.fit(experts, memory="80GB", at="4k", weights="q4_k_m")
+    assert found.fits is None
+    assert "q4_k_m of eight experts" in found.why
 
 
 def test_a_refused_model_is_not_known() -> None:
@@ -148,8 +156,23 @@ def test_a_log_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_every_gpu_has_its_source() -> None:
-    """A table of facts, each with what was read for it."""
-    assert all(g.source and g.bandwidth and g.bf16 for g in table().values())
+    """A table of facts, each with what was read for it and whose word that is."""
+    assert all(g.bandwidth and g.bf16 for g in table().values())
+    assert all(g.source.startswith(("the maker's:", "second-hand:")) for g in table().values())
+
+
+def test_experts_of_empty_choices_are_not_counted() -> None:
+    """Of 8 experts and 4 empty choices each token takes 2: 8 x (1 - (1 - 2/12)^4) = 4.14 are touched, not 5.47."""
+    longcat = {
+        "model_type": "longcat_flash", "architectures": ["LongcatFlashForCausalLM"], "hidden_size": 64, "num_layers": 2,
+        "num_attention_heads": 4, "q_lora_rank": 16, "kv_lora_rank": 16, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8,
+        "v_head_dim": 16, "ffn_hidden_size": 128, "expert_ffn_hidden_size": 32, "n_routed_experts": 8,
+        "zero_expert_num": 4, "zero_expert_type": "identity", "moe_topk": 2, "vocab_size": 256,
+        "max_position_embeddings": 4096, "torch_dtype": "bfloat16",
+    }  # fmt: skip
+    found = atlas.fit(longcat, memory="80GB", at=1024, sequences=4).bounds
+    assert found is not None
+    assert found.experts_touched == pytest.approx(8 * (1 - (1 - 2 / 12) ** 4))
 
 
 def test_experts_in_sql() -> None:
@@ -160,12 +183,9 @@ def test_experts_in_sql() -> None:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> str:
+def home() -> str:
     """A home with the catalogue's snapshot, without its guide."""
-    options = Options(tmp_path_factory.mktemp("home"))
-    gathered = gather(options)
-    publish(options, gathered, tabulate(gathered))
-    return str(options.home)
+    return str(guide.home())
 
 
 def asked(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:

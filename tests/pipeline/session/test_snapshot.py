@@ -126,7 +126,7 @@ def test_examples_in_docstrings_and_pages_hold(home: Path) -> None:
     names = {"home": home, "pl": pl, "open_snapshot": session.open_snapshot}
     assert doctest.testmod(session, extraglobs=names).failed == 0
     page = str(ROOT / "docs" / "python-and-sql.md")
-    assert doctest.testfile(page, module_relative=False, globs={"home": home}) == (0, 8)
+    assert doctest.testfile(page, module_relative=False, globs={"home": home}) == (0, 9)
 
 
 def test_the_notebook_runs(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

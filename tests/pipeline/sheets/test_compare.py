@@ -159,3 +159,57 @@ def test_one_constant_is_nothing_to_tell(tmp_path: Path, capsys: pytest.CaptureF
     """Equal configs compute the same; an epsilon left out is the class's own, 1e-6."""
     paths = [config(tmp_path / "a" / "config.json", rms_norm_eps=1e-6), config(tmp_path / "b" / "config.json")]
     assert "another computation" not in compared(capsys, *paths)
+
+
+def test_a_what_if_stands_beside_its_original(home: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """One model and a change: A as published, B with 4 KV heads, which keep 2 x 32 x 4 x 128 x 2 bytes a token."""
+    out = compared(capsys, "llama 3.1 8b", "--set", "num_key_value_heads=4", "--home", home)
+    assert "with num_key_value_heads=4" in out
+    assert line(out, "bytes a token adds") == ["≠", "bytes", "a", "token", "adds", "131,072", "65,536"]
+    assert line(out, "KV heads") == ["≠", "KV", "heads", "8", "4"]
+
+
+def test_a_change_of_one_model_leaves_the_other(home: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """B:KEY=VALUE is of the second alone, KEY=VALUE of both; what nothing reads is said before anything else."""
+    changes = ("--set", "B:num_hidden_layers=40", "--set", "num_key_value_head=1")
+    out = compared(capsys, "llama 3.1 8b", "qwen3 8b", *changes, "--home", home)
+    assert line(out, "layers") == ["≠", "layers", "32", "40"]
+    first = " ".join(out.split())
+    assert first.startswith(
+        "A: nothing reads num_key_value_head, so it changes no number; the nearest key that is read"
+    )
+    assert "B: nothing reads num_key_value_head" in first
+
+
+@pytest.mark.parametrize("change", ["C:num_hidden_layers=4", "B:", "x", "B:num_hidden_layers"])
+def test_a_change_of_nothing_is_a_usage_error(home: str, change: str) -> None:
+    """A letter that no model has, or no KEY=VALUE: exit code 2."""
+    assert main(["compare", "llama 3.1 8b", "qwen3 8b", "--set", change, "--home", home]) == 2
+
+
+def test_programs_are_told_of_changes(home: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """--json has what was set of each model and what must be known of it."""
+    out = compared(capsys, "llama 3.1 8b", "--set", "rms_norm_eps=0.1", "--json", "--home", home)
+    one, other = json.loads(out)["models"]
+    assert "set" not in one
+    assert other["set"] == ["rms_norm_eps=0.1"]
+    assert "the computation changes and the shape does not" in other["warnings"][0]
+    assert json.loads(out)["same_design"] is True
+
+
+def test_equal_degrees_stand_together_and_verdicts_are_said_once(home: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Both models are even at 2, 4 and 8 ranks: one row; what `known` means stands once for six models."""
+    names = ["llama 3.1 8b", "qwen3 8b", "deepseek-v3", "gpt-oss-120b", "gemma-3-27b-it", "jamba"]
+    out = compared(capsys, *names[:2], "--home", home)
+    assert line(out, "TP 2, 4, 8")[-2:] == ["even", "even"]
+    out = compared(capsys, *names, "--home", home)
+    assert " ".join(out.split()).count("every key of the config is accounted for") == 1
+    assert "…" not in out
+
+
+def test_a_refused_model_ends_show_as_it_ends_inspect(tmp_path: Path) -> None:
+    """Exit code 3, its reason on stdout, also for --json and a what-if that cannot be."""
+    bad, good = config(tmp_path / "bad.json", hidden_size=-1), config(tmp_path / "good.json")
+    for command in (["show", bad], ["show", bad, "--json"], ["show", good, "--set", "num_key_value_heads=four"]):
+        assert main([*command, "--home", str(tmp_path)]) == 3
+    assert main(["show", good, "--home", str(tmp_path)]) == 0

@@ -1,0 +1,77 @@
+"""Files that can be read in two ways, and what decides between them: a stored total, or the headers.
+
+A wrapper that states no `tie_word_embeddings` beside a language model that says the opposite of the wrapper's class;
+a Llama of one wide layer, which is also the whole config of an EAGLE draft (SafeAILab/EAGLE, eagle/train: the published
+ones are of class LlamaForCausalLM with one layer, 4,096 to 8,192 wide).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from atlas.parse import Raw
+from atlas.reading.correct import overwritten
+
+if TYPE_CHECKING:
+    from atlas.reading.config import Config
+
+TIE = "tie_word_embeddings"
+WIDE = 2048
+"""Width of a state from which one layer alone is more likely a draft's than a small model's made for a test."""
+
+
+class Reading(NamedTuple):
+    """Another way to read a file, in words; the keys (dots lead inwards) that say so; the config with them."""
+
+    said: str
+    changes: Mapping[str, Any]
+    data: Raw
+
+
+def readings(c: Config, data: Raw) -> tuple[Reading, ...]:
+    """The other ways to read a config; none for nearly all of them."""
+    return tuple(Reading(said, changes, _changed(data, changes)) for said, changes in (*_of_levels(c), *_of_drafts(c)))
+
+
+def _changed(raw: Raw, changes: Mapping[str, Any]) -> Raw:
+    for key, value in changes.items():
+        raw = overwritten(raw, key.split("."), value)
+    return raw
+
+
+Other = tuple[str, Mapping[str, Any]]
+
+
+def _of_levels(c: Config) -> Iterable[Other]:
+    """Whether the head is tied, where the wrapper states nothing and its class and the language model disagree."""
+    if c.outer is c.raw or c.outer.get(TIE) is not None or c.rules.outer.get("ties") is not None:
+        return
+    one, other = c.values[TIE], c.rules.outer.get(TIE)
+    inner = c.raw.get(TIE, c.rules.defaults.get(TIE))
+    if one is None or other is None or inner is None or bool(inner) == bool(other) or (c.rules.lifts and inner):
+        return
+    value = not one
+    said = f"{TIE} is {str(value).lower()}: the wrapper states none, and the levels of the file disagree"
+    yield said, {TIE: value, c.prefix + TIE: value}
+
+
+def may_be_draft(c: Config) -> bool:
+    """Whether a plain Llama may be an EAGLE draft: one wide layer and the class of a language model."""
+    if c.rules.model_type != "llama" or c.outer is not c.raw or c.opt("num_hidden_layers") != 1:
+        return False
+    named: Any = c.raw.get("architectures")
+    alone = named == ["LlamaForCausalLM"] and c.rules.facts.get("kind") is None and "bias" not in c.raw
+    return alone and c.count("hidden_size") >= WIDE
+
+
+def _of_drafts(c: Config) -> Iterable[Other]:
+    if may_be_draft(c):
+        for bias in (True, False):
+            yield "an EAGLE draft: one layer over token and state, no last norm, no head", {"bias": bias}
+
+
+DRAFT = (
+    "assumed: one wide layer under LlamaForCausalLM is also the whole config of an EAGLE draft, which stores a matrix "
+    "over token and state and no head; a total or header says which this is"
+)

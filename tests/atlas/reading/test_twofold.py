@@ -1,0 +1,83 @@
+"""Files that can be read in two ways, and what decides between them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from atlas.interpret import derive
+from atlas.proof import held
+
+TEXT: dict[str, Any] = {
+    "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "head_dim": 16, "vocab_size": 1000,
+}  # fmt: skip
+# two layers: q and o 64 x 64, k and v 64 x 32, three matrices 64 x 128, two norms; a last norm; one table, or two
+TIED = 2 * (2 * 64 * 64 + 2 * 64 * 32 + 3 * 64 * 128 + 2 * 64) + 64 + 1000 * 64
+UNTIED = TIED + 1000 * 64
+EAGLE: dict[str, Any] = {
+    "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "intermediate_size": 14336,
+    "num_hidden_layers": 1, "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256,
+    "tie_word_embeddings": False,
+}  # fmt: skip
+# the target's table, one layer with the norm before its network alone, a matrix over token and state
+DRAFT = 128256 * 4096 + 2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14336 + 4096 + 2 * 4096 * 4096
+PLAIN = 2 * 128256 * 4096 + 2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14336 + 3 * 4096
+
+
+def mistral3(**tie: bool) -> dict[str, Any]:
+    """A wrapper that states no tie itself, and whose class takes true."""
+    wrapper = {"model_type": "mistral3", "architectures": ["Mistral3ForConditionalGeneration"]}
+    return wrapper | {"text_config": TEXT | {"model_type": "mistral"} | tie}
+
+
+def sources(derived: Any, field: str) -> list[str]:
+    """What is noted of a field."""
+    return [e.source for e in derived.evidence if e.field == field]
+
+
+@pytest.mark.parametrize(("tie", "ours", "other"), [({}, TIED, UNTIED), ({"tie_word_embeddings": False}, UNTIED, TIED)])
+def test_a_total_chooses_between_two_levels(tie: dict[str, bool], ours: int, other: int) -> None:
+    """Without a total one level decides and both are named; a total of either reading gives that reading."""
+    derived = derive(mistral3(**tie))
+    assert derived.fingerprint.params_total == ours
+    assert "takes" in sources(derived, "tie_word_embeddings")[0]
+    for total in (ours, other):
+        chosen = held(derived, total)
+        assert (chosen.fingerprint.params_total, chosen.fingerprint.check) == (total, "exact")
+        assert "own total" in sources(chosen, "reading")[0]
+        assert chosen.fingerprint.tie_word_embeddings is (total == TIED)
+    assert held(derived, other + 1).fingerprint.check == "off"
+
+
+@pytest.mark.parametrize("outer", [{"tie_word_embeddings": True}, {"tie_word_embeddings": False}])
+def test_a_wrapper_that_states_it_has_one_reading(outer: dict[str, bool]) -> None:
+    """Nothing is left open where the outer key stands."""
+    assert derive(mistral3(tie_word_embeddings=False) | outer).readings == ()
+
+
+def test_one_wide_layer_is_a_llama_or_a_draft_by_its_total() -> None:
+    """Assumed as it stands; its total makes it a plain Llama, or an EAGLE draft with or without the bias of 4,096."""
+    derived = derive(EAGLE)
+    assert (derived.fingerprint.verdict, derived.fingerprint.params_total) == ("assumed", PLAIN)
+    assert "EAGLE" in str(derived.fingerprint.doubt)
+    found = [held(derived, total).fingerprint for total in (PLAIN, DRAFT, DRAFT + 4096)]
+    assert [(f.kind, f.verdict) for f in found] == [("causal_lm", "known"), ("draft", "known"), ("draft", "known")]
+    assert [f.params_total for f in found] == [PLAIN, DRAFT, DRAFT + 4096]
+    assert {f.architecture_class for f in found} == {"LlamaForCausalLM"}
+
+
+def test_narrow_or_deeper_files_are_plain() -> None:
+    """One layer of 512, and two of 4,096, are Llamas."""
+    for more in ({"hidden_size": 512, "num_attention_heads": 4, "num_key_value_heads": 4}, {"num_hidden_layers": 2}):
+        assert derive(EAGLE | more).fingerprint.verdict == "known"
+
+
+def test_the_key_of_an_eagle_draft_tells_it() -> None:
+    """`bias` is of the matrix over token and state, which a class of the draft's own has to state."""
+    assert derive(EAGLE | {"bias": False}).fingerprint.params_total == DRAFT
+    assert derive(EAGLE | {"bias": True}).fingerprint.params_total == DRAFT + 4096
+    named = EAGLE | {"architectures": ["LlamaForCausalLMEagle"]}
+    assert derive(named).fingerprint.refusal_kind == "missing_key"
+    assert derive(named | {"bias": False, "qkv_bias": True}).fingerprint.params_total == DRAFT + 4096 + 2 * 1024
