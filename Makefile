@@ -26,7 +26,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help atlas test check dist bench soak digests oracle news peers class-defaults config-mutants mutants vocabulary clean
+.PHONY: help atlas test check dist bench soak digests oracle news peers changed class-defaults config-mutants mutants vocabulary clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +74,9 @@ config-mutants: $(VENV)/installed-dev ## change one key of a published config, N
 
 peers: $(VENV)/installed-dev ## compare with other public tools
 	$(BIN)/python tests/tables/peers_table.py
+
+changed: $(VENV)/installed-dev ## sum up what changed between two snapshots of the catalogue (FROM=, TO=)
+	$(BIN)/python tests/tables/changed_table.py $(FROM) $(TO)
 
 class-defaults: $(VENV)/installed-dev ## ask the library's classes for their defaults again (REFERENCE=a Python with transformers)
 	ATLAS_REFERENCE_PYTHON=$(REFERENCE) $(BIN)/python tests/support/class_defaults.py

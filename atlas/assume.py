@@ -99,8 +99,18 @@ def _base() -> Family:
     return msgspec.structs.replace(family(ASSUMED), irrelevant=frozenset(row(ASSUMED)["irrelevant"]))
 
 
+@cache
+def beyond(model_type: str) -> str | None:
+    """What a model_type of the library is that is no language model; None where it may be one."""
+    return next((kind for kind, types in row("_beyond").items() if model_type in types), None)
+
+
 def refused(model_type: str, why: str) -> Refused:
     """No rules, and none to assume."""
+    other = beyond(model_type)
+    if other is not None:
+        reason = f"model_type {shown(model_type)} is {other}, no language model; headers alone can give its weights"
+        return Refused(RefusalKind.UNKNOWN_FAMILY, reason)
     head = f"no rules for model_type {shown(model_type)}, and not assumed to be a standard decoder"
     return Refused(RefusalKind.UNKNOWN_FAMILY, f"{head}: {why}")
 

@@ -44,12 +44,20 @@ def refusal(refused: Refused, name: str | None, data: Raw | None) -> Derived:
         Fingerprint(
             repo_id=name,
             model_type=stated if isinstance(stated, str) and len(stated) <= 100 else None,
+            architecture_class=_class(data),
             kind=None if kind is None else kind.value,
             verdict=Verdict.REFUSED.value,
             refusal_kind=refused.kind.value,
             refusal_reason=refused.reason,
         )
     )
+
+
+def _class(data: Raw | None) -> str | None:
+    """The class that a config states, read or not."""
+    named = data.get("architectures") if data else None
+    first: object = named[0] if isinstance(named, list) and named else None  # pyright: ignore[reportUnknownVariableType]
+    return first if isinstance(first, str) and len(first) <= 100 else None
 
 
 def _derive(data: Raw, name: str | None) -> Derived:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from schemas import parallel
 from schemas.fields import OF_CONFIGS, SUMMED
 from schemas.registry import CONTENT, TABLES
-from schemas.vocabulary import APART, Component, Origin, Outcome, Role, StateKind
+from schemas.vocabulary import APART, Component, Origin, Outcome, Role, Sighting, StateKind
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -66,6 +66,7 @@ def rules() -> list[Rule]:
         *_references(),
         *_stored(),
         *_identity(),
+        *_sightings(),
         *_parameters(),
         *_states(),
         *_parallel(),
@@ -180,6 +181,37 @@ def _identity() -> Iterator[Rule]:
         "models",
         "a config was seen on a day",
         "SELECT repo_id FROM models WHERE (config_id IS NULL) <> (as_of IS NULL)",
+    )
+
+
+_SEEN = " UNION ALL ".join(
+    f"SELECT '{kind}' AS kind, coalesce(model_type, '(none)') AS model_type, {name} AS name, config_id FROM configs"
+    for kind, name in (
+        (Sighting.MODEL_TYPE, "model_type"),
+        (Sighting.CLASS, "architecture_class"),
+        (Sighting.KEY, "unnest(unread)"),
+    )
+)
+_TOLD = ("configs", "models", "downloads")
+
+
+def _sightings() -> Iterator[Rule]:
+    differs = " OR ".join(
+        f"s.{n} IS DISTINCT FROM {f'coalesce(f.{n}, 0)' if n != 'downloads' else f'f.{n}'}" for n in _TOLD
+    )
+    yield Rule(
+        "sightings",
+        "whatever a config of a repository has is counted, and nothing else",
+        f"WITH seen AS ({_SEEN}), f AS (SELECT kind, model_type, name, count(DISTINCT config_id) AS configs, count(*)"
+        " AS models, sum(downloads)::BIGINT AS downloads FROM seen JOIN models USING (config_id) WHERE name IS NOT NULL"
+        " GROUP BY ALL) SELECT concat_ws(' ', kind, model_type, name) FROM f FULL JOIN sightings s"
+        f" USING (kind, model_type, name) WHERE {differs}",
+    )
+    yield Rule(
+        "sightings",
+        "nothing was first seen after the snapshot's day",
+        "SELECT concat_ws(' ', kind, model_type, name) FROM sightings WHERE first_seen >"
+        " (SELECT try_cast(left(any_value(snapshot_id), 10) AS DATE) FROM snapshot WHERE name = 'snapshot')",
     )
 
 

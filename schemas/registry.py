@@ -21,6 +21,7 @@ from schemas.vocabulary import (
     Position,
     RefusalKind,
     Role,
+    Sighting,
     StateKind,
     StoredEvidence,
     StoredGroup,
@@ -387,6 +388,21 @@ RUNS = Table(
     least_rows=1,
 )
 
+SIGHTINGS = Table(
+    "sightings",
+    "One row per model_type, class or unread key that was ever seen here, with the day of the first. Outside digests.",
+    ("kind", "model_type", "name"),
+    (
+        word("kind", "What was seen: a model_type, a class, or a key that nothing read.", Sighting, nullable=False),
+        word("model_type", "The model_type it was seen in; (none) where the configs state none.", nullable=False),
+        word("name", "The model_type, class or key itself.", nullable=False),
+        Field("first_seen", "date", "Day of the first snapshot kept here that had it.", nullable=False),
+        _must(count("configs", "Distinct configs that have it; 0 where none has it any more.", "configs")),
+        _must(count("models", "Repositories of those configs.", "models")),
+        count("downloads", "Downloads of those repositories as listed; null where none is listed.", "downloads"),
+    ),
+)
+
 SNAPSHOT = Table(
     "snapshot",
     "The manifest: one row per table, and the row `snapshot` for the whole. Written last: it completes the file.",
@@ -411,8 +427,8 @@ CONTENT: tuple[Table, ...] = (
 )  # fmt: skip
 """What a snapshot says; two snapshots with equal digests of these are equal."""
 
-RECORDS: tuple[Table, ...] = (RUNS,)
-"""What a snapshot tells of its own making: in the file and checked, in no digest."""
+RECORDS: tuple[Table, ...] = (RUNS, SIGHTINGS)
+"""What a snapshot tells of its own making and of those before it: in the file and checked, in no digest."""
 
 TABLES: dict[str, Table] = {t.name: t for t in (*CONTENT, *RECORDS, SNAPSHOT)}
 

@@ -23,7 +23,8 @@ SCHEMA_CHANGES: tuple[tuple[str, str], ...] = (
             " weight_bytes_checkpoint is of the files, never of a stated dtype; table stored has what they hold,"
             " configs.stored_reason why it is not known; params_checkpoint; verdict measured."
             " New: table runs (what happened in a refresh; models.outcome is never unchanged), views kept and lineage,"
-            " macro kv_bytes_of; kv_bytes of an unknown name or of less than 0 tokens is an error."
+            " macro kv_bytes_of; table sightings (model_types, classes and unread keys, each with the day it was first"
+            " seen), which unread_keys reads; kv_bytes of an unknown name or of less than 0 tokens is an error."
         ),
     ),
     ("1.0.0", "First published tables, views and macros."),

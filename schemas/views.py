@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from schemas.fields import FINGERPRINT, Field, count, word
-from schemas.registry import CONFIGS, DESIGNS, LAYERS, MODELS
+from schemas.registry import CONFIGS, DESIGNS, LAYERS, MODELS, SIGHTINGS
 from schemas.registry import EVIDENCE as EVIDENCE_FIELDS
 from schemas.tables import comment, quoted
+from schemas.vocabulary import Sighting
 
 _VERDICT_OF_CHECKS = (
     "SELECT repo_id, CASE WHEN bool_or(result = 'off') THEN 'off' WHEN bool_or(result = 'exact') THEN 'exact'"
@@ -72,6 +73,7 @@ COLUMNS: dict[str, tuple[Field, ...]] = {
         _MODEL_TYPE,
         word("key", "A key of the config that nothing read and that is not reviewed as irrelevant.", nullable=False),
         count("configs", "Distinct configs of this model_type that state the key.", "configs"),
+        *(f for f in SIGHTINGS.fields if f.name in {"models", "downloads", "first_seen"}),
     ),
 }
 """Columns of every view, in order."""
@@ -87,8 +89,8 @@ def layers_expanded() -> str:
 
 
 UNREAD_KEYS = (
-    "CREATE VIEW unread_keys AS SELECT model_type, key, count(*) AS configs FROM"
-    " (SELECT model_type, unnest(unread) AS key FROM configs) GROUP BY model_type, key"
+    "CREATE VIEW unread_keys AS SELECT nullif(model_type, '(none)') AS model_type, name AS key, configs, first_seen,"
+    f" models, downloads FROM sightings WHERE kind = '{Sighting.KEY}' AND configs > 0"
 )
 _FACTS = ("repeats", "elements", "width_bytes", "kind", "stride")
 KEPT = (

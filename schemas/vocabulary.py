@@ -91,6 +91,14 @@ class RefusalKind(StrEnum):
     NOT_DERIVABLE = "not_derivable"
 
 
+class Sighting(StrEnum):
+    """What of a config may be seen for the first time."""
+
+    MODEL_TYPE = "model_type"
+    CLASS = "class"  # the first of architectures
+    KEY = "key"  # one that nothing read
+
+
 class Outcome(StrEnum):
     """How a listed repository ended in a refresh."""
 

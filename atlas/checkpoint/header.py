@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from atlas.checkpoint.expected import Group, agrees, expected, laid_together
+from atlas.checkpoint.idle import is_idle, readers
 from atlas.checkpoint.naming import Namer, namer, pattern
 from atlas.checkpoint.packing import Listing, Shape, Stored, Unpacked, unpack
 from atlas.checkpoint.towers import expected as tower_groups
@@ -129,6 +130,7 @@ class _Held:
         self.knows_towers = False
         first = model.n_layers
         self.drafts = frozenset(range(first, first + n_mtp))
+        self.borrowing = readers(model)
         for entry in plain.scales.values():
             self._set_apart("scales", entry)
 
@@ -202,13 +204,16 @@ class _Held:
         again = tied.get(name)
         if again is not None and (entry.shape is None or entry.shape == again.shape):
             return "tied_again"
-        kind = Component.MTP.value if self._is_draft(name) else apart_of(name, entry)
+        layer = self._layer(name)
+        if layer in self.borrowing and is_idle(name):
+            return "unused"
+        kind = Component.MTP.value if layer in self.drafts else apart_of(name, entry)
         return None if kind == Component.TOWERS.value and self.knows_towers else kind
 
-    def _is_draft(self, name: str) -> bool:
+    def _layer(self, name: str) -> int | None:
         before, _, after = self.names.place.layer("decoder").partition("{i}")
         index = name[len(before) :].partition(after)[0] if name.startswith(before) else ""
-        return index.isdecimal() and int(index) in self.drafts
+        return int(index) if index.isdecimal() else None
 
     def _set_apart(self, kind: str, entry: Stored) -> None:
         known, n = self.apart.get(kind, 0), entry.elements

@@ -13,6 +13,7 @@ from itertools import combinations
 from math import prod
 from typing import NamedTuple
 
+from atlas.checkpoint.idle import idle_elements
 from atlas.derived import Derived
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.numbers.shape import shape_of
@@ -109,6 +110,7 @@ def extras(model: Model, f: Fingerprint) -> Iterator[Extra]:
         "position ids included": sum(
             t.shape[0] for p in model.ends.parts for t in p.tensors if _POSITIONS.search(t.name)
         ),
+        "keys and values of layers that share a cache included": idle_elements(model),
         "persistent buffers included": _of(model, lambda t: t.component is Component.BUFFERS),
         "router correction biases left out": -_of(
             model, lambda t: t.name.endswith("correction_bias") and t.component is not Component.MTP

@@ -61,7 +61,7 @@ def decoder_or_encoder(c: Config) -> Kinds:
 
 
 def first_apart(c: Config) -> Kinds:
-    """The first layer holds the table of relative positions for all (T5)."""
+    """The first layer holds what all use: the table of relative positions (T5), the values (RWKV-7)."""
     return ("first",) + ("other",) * (n_layers(c) - 1)
 
 

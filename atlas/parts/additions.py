@@ -73,6 +73,11 @@ def global_sums(p: Part, d: int) -> list[Tensor]:
     return made + [t._replace(name=t.name.replace("relative", "global_relative")) for t in tables]
 
 
+def value_convolution(heads: int, kernel: int) -> list[Tensor]:
+    """A convolution over the tokens of the values, one kernel per head (Nystromformer)."""
+    return [Tensor("self_attn.conv.weight", (heads, 1, kernel, 1), A)]
+
+
 def relative_projection(wide: int, d: int) -> list[Tensor]:
     """A projection to relative positions, with its bias (ProphetNet)."""
     made = [Tensor("self_attn.relative_pos_embeddings.weight", (wide, d), A)]

@@ -31,6 +31,9 @@ class Linear(NamedTuple):
     betas: bool = False
     decays: bool = False
     label: str = "gla"
+    slots: int = 0  # of a memory per head that keys and values are written to through a gate; 0: keys by values
+    whole_norm: bool = False  # the output's norm is over all heads
+    key_decays: bool = False  # every key decays by itself, as its own gate says
 
 
 @lru_cache(maxsize=1024)
@@ -48,9 +51,10 @@ def gated_linear(s: Linear) -> Part:
     made += [vector(f"attn.{n}", s.heads, R) for n in ("A_log", "dt_bias")] * s.decays
     convolved = {"q": s.keys, "k": keys, "v": values} if s.kernel else {}
     made += [Tensor(f"attn.{x}_conv1d.weight", (n, 1, s.kernel), R) for x, n in convolved.items()]
-    made.append(vector("attn.o_norm.weight", width, R))
-    size = s.keys * width
+    made += [Tensor("attn.f_proj.weight", (s.heads // s.groups * s.slots, s.d), R)] * (s.slots > 0)
+    made.append(vector("attn.o_norm.weight", s.values if s.whole_norm else width, R))
+    size = s.slots * (s.keys + s.values) if s.slots else s.keys * width
     both = states(sum(convolved.values()), s.kernel, size, s.heads)
     kept: tuple[State, ...] = both if s.kernel else (State("constant", size, 0, width=FP32, heads=s.heads),)
-    steps = 2 + s.betas + (s.decays or s.key_gate_rank > 0)
+    steps = 2 + s.betas + (s.decays or s.key_decays or s.slots > 0 or s.key_gate_rank > 0)
     return part("linear.gated", made, kept, reads(kept, 2 * steps * size), Mixing(Mixer.LINEAR_ATTENTION, s.label))

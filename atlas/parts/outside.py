@@ -20,6 +20,12 @@ def exit_gate(d: int) -> Part:
 
 
 @lru_cache(maxsize=64)
+def gate_bounds(layers: int, d: int) -> Part:
+    """A lower bound per layer and channel of the forget gates (HGRN 2)."""
+    return part("bounds", [Tensor("model.lower_bounds", (layers, d), X, Role.VECTOR)])
+
+
+@lru_cache(maxsize=64)
 def added_rows(rows: int, d: int) -> Part:
     """A second table, of rows that were added to the vocabulary and that the head has not (Molmo)."""
     table = Tensor("model.transformer.wte.new_embedding", (rows, d), Component.EMBEDDING, Role.LOOKUP)

@@ -54,6 +54,11 @@ def shared_bias(buckets: int, heads: int) -> list[Tensor]:
     return [table("encoder.relative_attention_bias.weight", buckets, heads, Component.ATTENTION)]
 
 
+def contacts(heads: int) -> list[Tensor]:
+    """Which positions touch, from the attention of all heads: run once a sequence, and only when asked for (ESM)."""
+    return linear("contact_head.regression", 1, heads, X, Role.ONCE)
+
+
 def stack_tables(shared: bool, stacks: Iterable[str], rows: int, width: int) -> list[Tensor]:
     """One table of tokens that stacks share, if they do, and those of the stacks named."""
     made = [table("model.shared.weight", rows, width)] * shared

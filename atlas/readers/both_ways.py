@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from atlas.numbers.structure import Mixing, Part
-from atlas.parts.additions import extended, global_projections, global_sums, relative_bias, relative_projection
+from atlas.parts.additions import (
+    extended,
+    global_projections,
+    global_sums,
+    relative_bias,
+    relative_projection,
+    value_convolution,
+)
 from atlas.parts.attention import Gqa
 from atlas.parts.both_ways import RelativeMemory, both_ways, relative_memory, spanned, without_key_bias
 from atlas.parts.cross import from_width, gated_cross, merged, over_source
@@ -64,6 +71,12 @@ def read_longformer(v: View) -> Part:
     """Attention both ways within a window; tokens that see everything have projections of their own (Longformer)."""
     usual = read_gqa(v)
     return both_ways(extended(usual, tuple(global_projections(usual))))
+
+
+def read_nystrom(v: View) -> Part:
+    """Attention both ways with a convolution over the values of every head, where one is stated (Nystromformer)."""
+    made, kernel = both_ways(read_gqa(v)), v.opt_count("conv_kernel_size")
+    return made if kernel is None else extended(made, tuple(value_convolution(v.count("num_attention_heads"), kernel)))
 
 
 def read_transient(v: View) -> Part:

@@ -8,6 +8,7 @@ from atlas.numbers.structure import Part, Standing, Tensor
 from atlas.parts import heads, tables
 from atlas.parts.ends import kept
 from atlas.parts.norms import norm
+from atlas.readers import disentangled
 from atlas.readers.ends import Made, head_of, labels_of, tied
 from atlas.reading.config import Config
 from atlas.refusal import Refused, not_derivable, shown
@@ -39,7 +40,7 @@ def _tables(c: Config, width: int) -> list[Tensor]:
     """Tables of tokens, positions and segments, and what the family adds to them."""
     sizes = {"word_embeddings": c.count("vocab_size")}
     if c.word("position") == "learned":
-        sizes["position_embeddings"] = c.count("max_position_embeddings")
+        sizes["position_embeddings"] = c.count("max_position_embeddings") + c.size("position_offset")
     if c.opt("type_vocab_size") is not None:
         sizes["token_type_embeddings"] = c.size("type_vocab_size")
     if c.opt("use_task_id"):
@@ -82,6 +83,17 @@ def _one_bias(c: Config, _: int) -> list[Tensor]:
     return tables.shared_bias(c.count("relative_attention_num_buckets"), c.count("num_attention_heads"))
 
 
+def _layout(c: Config, width: int) -> list[Tensor]:
+    """Tables of the place on the page: left and right share one, top and bottom, height, width (LayoutLM)."""
+    rows = c.count("max_2d_position_embeddings")
+    return tables.tables({f"{x}_position_embeddings": rows for x in "xyhw"}, width)
+
+
+def _contacts(c: Config, _: int) -> list[Tensor]:
+    """A regression over the scores of all heads of all layers (ESM)."""
+    return tables.contacts(c.count("num_hidden_layers") * c.count("num_attention_heads"))
+
+
 MORE_TABLES: dict[str, Callable[[Config, int], list[Tensor]]] = {
     "none": _no_more,
     "rotary": _rotary_table,
@@ -89,6 +101,9 @@ MORE_TABLES: dict[str, Callable[[Config, int], list[Tensor]]] = {
     "languages": _languages,
     "mask": _mask,
     "one_bias": _one_bias,
+    "layout": _layout,
+    "contacts": _contacts,
+    "disentangled": disentangled.tables,
 }
 
 

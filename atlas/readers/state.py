@@ -142,7 +142,12 @@ def _share(v: View, field: str) -> float:
 
 
 def read_gated_linear(v: View) -> Part:
-    """Linear attention as the config states it: widths are shares of the hidden size, or heads of a stated width."""
+    """Linear attention as the config states it."""
+    return gated_linear(_linear(v))
+
+
+def _linear(v: View) -> Linear:
+    """Its scalars: widths are shares of the hidden size, or heads of a stated width."""
     d, heads, stated = v.count("hidden_size"), v.count("num_attention_heads"), v.opt_count("head_dim")
     value_heads = v.opt_count("num_value_heads") or heads
     wide = _share(v, "expand_k") * d if stated is None else heads * stated
@@ -156,7 +161,18 @@ def read_gated_linear(v: View) -> Part:
         raise contradiction(f"{heads} heads do not divide into {kv} groups")
     kernel = v.count("linear_conv_kernel_dim") if v.flag("use_short_conv") else 0
     gates = v.flag("use_output_gate"), v.opt_count("key_gate_rank") or 0, v.flag("betas"), v.flag("decays")
-    return gated_linear(Linear(d, heads, int(wide), int(many), heads // kv, kernel, *gates, v.word("linear_label")))
+    return Linear(d, heads, int(wide), int(many), heads // kv, kernel, *gates, v.word("linear_label"))
+
+
+def read_slots(v: View) -> Part:
+    """Keys and values written to slots through a gate (GSA), or keys that are gates themselves (HGRN 2)."""
+    usual = _linear(v)
+    if v.flag("keys_are_gates"):
+        return gated_linear(usual._replace(whole_norm=True, key_decays=True))
+    slots = v.opt_count("num_slots")
+    if slots is None:
+        slots = v.derived("num_slots", usual.keys // usual.heads, "as many as a key is wide, as none are stated")
+    return gated_linear(usual._replace(whole_norm=True, slots=slots))
 
 
 def read_kda(v: View) -> Part:

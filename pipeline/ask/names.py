@@ -1,8 +1,8 @@
 """Finds the repository a loose name means: 'llama 3.1 8b' is meta-llama/Llama-3.1-8B.
 
 A name is cut into words at everything that is neither letter nor digit. In order: the id itself; the id in any case;
-the part after the slash, word for word; all words somewhere in the id, fewest other words first. What is still
-ambiguous is listed, never guessed.
+the part after the slash, word for word; the same with words run together; all words somewhere in the id, fewest other
+words first. What is still ambiguous is listed, never guessed.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ def _rules(wanted: str) -> Sequence[Callable[[Sequence[str]], list[str]]]:
     return (
         lambda ids: [r for r in ids if r == wanted],
         lambda ids: [r for r in ids if r.casefold() == wanted.casefold()],
+        lambda ids: [r for r in ids if words and _words(r.rpartition("/")[2]) == words],
         lambda ids: [r for r in ids if "".join(_words(r.rpartition("/")[2])) == "".join(words)] if words else [],
         lambda ids: _fewest_others(words, ids) if words else [],
     )

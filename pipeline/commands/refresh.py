@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pipeline.refresh.steps import Report
 
 FEW = 8
+NEWS = {"model_type": "model types", "class": "classes", "key": "unread keys"}
 
 
 def run(
@@ -142,8 +143,9 @@ def _print(report: Report) -> None:
         c = report.crawl
         waited = f"{c['waited_seconds']:.0f} s waiting for quota"
         _tell("spent", f"{c['requests']:,} requests, {c['bytes']:,} bytes, {waited}")
-        if c["new_model_types"]:
-            _tell("new", f"model types first seen today: {_few(c['new_model_types'])}")
+    for kind, said in NEWS.items():
+        if names := [str(n) for n in report.news if n.kind == kind]:
+            _tell("new", f"{said} never seen before: {_few(names)}")
     for page, why in report.failed_pages.items():
         print(f"  kept     {page} keeps its last version: {terminal(why)}", file=sys.stderr)
     print(

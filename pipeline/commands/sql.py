@@ -38,8 +38,8 @@ def run(
     """Ask a snapshot one question in SQL, read-only.
 
     Tables: models, configs, designs, layers, parameters, states, stored, constants, refusals, features, reported,
-    checks, disagreements, measurements, runs, snapshot. Views: fingerprints, evidence, layers_expanded, unread_keys,
-    lineage, kept; with --all also history. Macro: kv_bytes(model, context, bytes_per_element).
+    checks, disagreements, measurements, runs, sightings, snapshot. Views: fingerprints, evidence, layers_expanded,
+    unread_keys, lineage, kept; with --all also history. Macro: kv_bytes(model, context, bytes_per_element).
 
     A file of yours joins them with --with; DuckDB itself opens a snapshot's file too.
     """

@@ -36,6 +36,8 @@ def composed(staged: Staged, of_texts: deciding.OfTexts) -> Staged:
     Raises:
         Invalid: two configs have one design_id but different designs, which would be an error of ours.
     """
+    if not staged.has(FOUND):
+        return staged
     _models(staged)
     _beside(staged)
     has_totals = staged.ask(f"SELECT count(hub_params_total) FROM {staged.table(MODELS.name)}") != [(0,)]
@@ -70,6 +72,8 @@ def _models(staged: Staged) -> None:
 
 def _beside(staged: Staged) -> None:
     """What repositories hold beside their configs: of one found again what came with its last config."""
+    if not staged.has(BESIDE):
+        return
     beside, found = staged.given(BESIDE), staged.given(FOUND)
     last = (
         f"(SELECT repo_id AS subject, max(place) AS place FROM {found} WHERE config_id IS NOT NULL AND NOT failed"

@@ -22,10 +22,11 @@ from pipeline.hub.crawl import CrawlResult, Progress
 from pipeline.hub.crawl import Staged as Stages
 from pipeline.hub.listing import Selection
 from pipeline.refresh import holding, repositories, tables, unchanged
-from pipeline.sources import catalogue, disk, news, peers
+from pipeline.sources import catalogue, changed, disk, news, peers
 from pipeline.sources.beside import LACKING
-from pipeline.store import snapshot
+from pipeline.store import shelf, sightings, snapshot
 from pipeline.store.columns import Columns
+from pipeline.store.sightings import News
 from pipeline.store.snapshot import Prepared, Published
 from pipeline.store.staged import Staged
 from schemas.registry import CHECKS
@@ -68,6 +69,8 @@ class Report(msgspec.Struct, frozen=True):
     pages: list[str]
     failed_pages: dict[str, str]
     crawl: dict[str, Any] | None = None
+    news: list[News] = []
+    """What no earlier snapshot had, the most downloaded first; none where this is the first."""
 
 
 class Gathered(msgspec.Struct):
@@ -300,7 +303,11 @@ def reported() -> Extra:
     facts += [_twin(e.repo, t) for e in entries for t in e.twins]
     held = holding.rows(entries)
     held["disagreements"] += peers.disagreements({e.repo for e in entries})
-    return {"reported": facts, **held, "measurements": peers.measurements() + news.measurements()}
+    return {
+        "reported": facts,
+        **held,
+        "measurements": [*peers.measurements(), *news.measurements(), *changed.measurements()],
+    }
 
 
 def _twin(repo: str, twin: catalogue.Twin) -> dict[str, str]:
@@ -354,7 +361,19 @@ def report(
         pages,
         failed,
         None if gathered.crawl is None else msgspec.to_builtins(gathered.crawl.summary),
+        unseen(options.home, published),
     )
+
+
+def unseen(home: Path, published: Published) -> list[News]:
+    """The model_types, classes and unread keys that the snapshot before a new one never had."""
+    if not published.is_new or published.entry.previous is None:
+        return []
+    try:
+        _, before = shelf.locate(home, published.entry.previous, of_any_major=True)
+    except AtlasError:  # pruned, retracted or damaged meanwhile: nothing can be said
+        return []
+    return sightings.news(published.path, before)
 
 
 def build_guide(home: Path, path: Path) -> tuple[list[str], dict[str, str]]:

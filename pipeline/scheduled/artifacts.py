@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from schemas.checks import Failure
 
 PAUSE_SECONDS = 2.0
+SHOWN = 50
 """Between two moves of a progress artifact: each is a request to Prefect's server."""
 
 
@@ -96,6 +97,7 @@ def of_refresh(done: Report) -> str:
     lines += [
         f"- page {markdown(page)} keeps its last version: {markdown(why)}" for page, why in done.failed_pages.items()
     ]
+    lines += [f"- {n.kind} never seen before: {markdown(str(n))}" for n in done.news[:SHOWN]]
     return "\n".join(lines + _cost(done.crawl)) + "\n"
 
 
@@ -105,8 +107,7 @@ def _cost(crawl: Mapping[str, Any] | None) -> list[str]:
     said = (
         f"{crawl['requests']:,} requests, {crawl['bytes']:,} bytes, {crawl['waited_seconds']:.0f} s waiting for quotas."
     )
-    new = [f"- new model_type {markdown(name)}" for name in crawl["new_model_types"]]
-    return ["", said, "", *new, *(f"- {markdown(loss)}" for loss in crawl["losses"])]
+    return ["", said, "", *(f"- {markdown(loss)}" for loss in crawl["losses"])]
 
 
 def of_rederived(found: Rederived) -> str:

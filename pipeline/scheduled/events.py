@@ -1,4 +1,4 @@
-"""Events of a refresh, for automations: published, refused, a new model_type, a published figure that changed.
+"""Events of a refresh, for automations: published, refused, never seen before, a published figure that changed.
 
 Each is emitted once, about the resource `atlas.home.<name of the home>`; strangers' names are cut and made harmless.
 Outside a flow run nothing is emitted.
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import prefect.runtime.flow_run
 from prefect.events import emit_event
 
@@ -20,7 +21,9 @@ from pipeline.store import diff, shelf
 from pipeline.text import shorten, terminal
 
 PUBLISHED, REFUSED = "atlas.snapshot.published", "atlas.snapshot.refused"
-NEW_TYPE, FIGURE = "atlas.model_type.new", "atlas.figure.changed"
+FIGURE = "atlas.figure.changed"
+FIRST = {"model_type": "atlas.model_type.new", "class": "atlas.class.new", "key": "atlas.key.new"}
+"""What was never seen before, by what it is."""
 SHOWN = 50
 LENGTH = 200
 
@@ -62,8 +65,9 @@ def published(home: Path, before: str | None, done: Report) -> None:
     if not done.is_new:
         return
     emit(PUBLISHED, done.snapshot, {"snapshot": done.snapshot, "previous": before, "outcomes": done.outcomes})
-    for name in (done.crawl or {}).get("new_model_types", [])[:SHOWN]:
-        emit(NEW_TYPE, name, {"model_type": name, "snapshot": done.snapshot})
+    for kind, event in FIRST.items():
+        for one in [n for n in done.news if n.kind == kind][:SHOWN]:
+            emit(event, one.name, {**msgspec.to_builtins(one), "snapshot": done.snapshot})
     for figure in figures(home, before, done.snapshot) if before else ():
         emit(FIGURE, str(figure["model"]), {**figure, "snapshot": done.snapshot})
 

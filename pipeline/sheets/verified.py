@@ -19,6 +19,7 @@ APART = {
     "buffers": "buffers",
     "scales": "quantization scales",
     "tied_again": "tied weights stored again",
+    "unused": "keys and values of layers that share a cache",
 }
 WORDS = {Check.EXACT: "exact", Check.OFF: "off", Check.UNCHECKED: "unchecked"}
 

@@ -15,7 +15,7 @@ from pipeline import durable
 from pipeline.drawing import picture
 from pipeline.errors import Invalid
 from pipeline.guide import render
-from pipeline.site import book, changed, listing, pages, programs, search, sheet, words
+from pipeline.site import book, changed, listing, newsroom, pages, programs, search, sheet, words
 from pipeline.site.gather import Gathered, gather
 from pipeline.site.shell import Page, framed
 
@@ -102,7 +102,7 @@ def made_of(home: Path, snapshot_path: Path, *, parquet: bool = True) -> Site:
     sheets = {d.name.partition("/")[2]: sheet.path(d) for d in g.designs}
     guide = book.pages({p: t for p, t in report.files.items() if p.endswith(".md")}, sheets)
     own = [pages.home(g), listing.page(g), pages.signs(), pages.compare(), pages.search(), *pages.gallery(g)]
-    own.append(changed.page(g, found, why))
+    own += [changed.page(g, found, why), newsroom.page(snapshot_path)]
     made |= dict(_designs(home, g))
     searched = [(p.path, p.title, p.body) for p in (*guide, *own) if "/models/" not in p.path]
     made |= {

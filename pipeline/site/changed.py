@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import AtlasError
 from pipeline.site.gather import Design, Gathered, opened
-from pipeline.site.html import esc, section, table
+from pipeline.site.html import esc, link, section, table
 from pipeline.site.shell import Page
 from pipeline.store import diff, shelf
 from pipeline.text import terminal
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pipeline.store.diff import Change, Difference
 
 MOST = 200
+FIRST_SEEN = f"<p>{link('first-seen.html', 'Model types, classes and keys by the day they were first seen')}</p>"
 History = Mapping[str, tuple[str, ...]]
 """Snapshots that know a design, the first first."""
 
@@ -74,11 +75,14 @@ def page(g: Gathered, found: Difference | None, why: str) -> Page:
     """The page; a sentence where there is nothing to compare with."""
     crumbs = (("index.html", "Atlas"),)
     if found is None:
-        return Page("changes.html", "What changed", f'<p class="lead">{esc(why)}</p>', crumbs, data="feed.xml")
+        body = f'<p class="lead">{esc(why)}</p>{FIRST_SEEN}'
+        return Page("changes.html", "What changed", body, crumbs, data="feed.xml")
     lead = (
         f'<p class="lead">From snapshot {esc(found.before)} to {esc(found.after)}. <a href="feed.xml">As a feed</a></p>'
     )
-    return Page("changes.html", "What changed", lead + _hub(g, found) + _ours(found), crumbs, data="feed.xml")
+    return Page(
+        "changes.html", "What changed", lead + FIRST_SEEN + _hub(g, found) + _ours(found), crumbs, data="feed.xml"
+    )
 
 
 def _hub(g: Gathered, found: Difference) -> str:

@@ -3,4 +3,6 @@
 Other rooms publish through `snapshot` and find files through `shelf`.
 """
 
-__all__ = ["build", "cite", "columns", "diff", "prune", "shelf", "snapshot", "validate", "versions"]
+__all__ = [
+    "build", "cite", "columns", "diff", "prune", "shelf", "sightings", "snapshot", "staged", "validate", "versions",
+]  # fmt: skip

@@ -16,10 +16,10 @@ import duckdb
 import polars as pl
 
 from pipeline.durable import failpoint
-from pipeline.store import digest
+from pipeline.store import digest, sightings
 from pipeline.store.staged import Staged, in_order, staged
 from schemas import tables, views
-from schemas.registry import CONTENT, MODELS, RECORDS, RUNS, SNAPSHOT, TABLES, Table
+from schemas.registry import CONFIGS, CONTENT, MODELS, RECORDS, RUNS, SIGHTINGS, SNAPSHOT, TABLES, Table
 from schemas.tables import MAPS, quoted
 from schemas.version import SCHEMA_VERSION
 from schemas.vocabulary import Outcome
@@ -62,23 +62,30 @@ def ordered(content: Tables, day: dt.date | None = None) -> dict[str, pl.DataFra
     return {n: held.frame(f"SELECT * FROM {q} {in_order(TABLES[n])}", n) for n, q in selects.items()}
 
 
-def recorded(content: Staged, day: dt.date | None = None) -> dict[str, str]:
+def recorded(content: Staged, day: dt.date | None = None, before: pl.DataFrame | None = None) -> dict[str, str]:
     """Relations of all tables: `models` as it stands and `runs` as it happened on `day` (else the day of each config).
 
-    What is unchanged stands as ok: a day on which nothing changed has the digests of the day before. Where `runs` is
-    given, both are taken as they are.
+    What is unchanged stands as ok: a day on which nothing changed has the digests of the day before. `before` is the
+    table `sightings` of the snapshot before. Where `runs` is given, all are taken as they are.
     """
     found = {t.name: content.table(t.name) for t in (*CONTENT, *RECORDS)}
     if content.has(RUNS.name) and content.count(RUNS.name):
         return found
     models = found[MODELS.name]
     stands = f"if(outcome = '{Outcome.UNCHANGED}', '{Outcome.OK}', outcome)"
-    last = f"(SELECT max(as_of) FROM {models})"
-    when = f"DATE '{day}'" if day else f"coalesce(as_of, {last}, DATE '{EPOCH}')"
+    newest = str(day or content.ask(f"SELECT coalesce(max(as_of), DATE '{EPOCH}') FROM {models}")[0][0])
+    when = f"DATE '{newest}'" if day else f"coalesce(as_of, DATE '{newest}')"
+    with content.open() as con:
+        seen = sightings.seen(con, models, found[CONFIGS.name], dt.date.fromisoformat(newest), before)
+    content.put(_SEEN, seen)
     return found | {
         MODELS.name: f"(SELECT * REPLACE ({stands} AS outcome) FROM {models})",
         RUNS.name: f"(SELECT repo_id, outcome, detail, {when} AS day FROM {models})",
+        SIGHTINGS.name: content.given(_SEEN),
     }
+
+
+_SEEN = "seen"
 
 
 def digests(content: Tables) -> dict[str, tuple[int, str]]:
@@ -89,9 +96,14 @@ def digests(content: Tables) -> dict[str, tuple[int, str]]:
     }
 
 
-def write(path: Path, content: Staged, day: dt.date | None = None) -> dict[str, tuple[int, int]]:
-    """Write a new file at `path`, everything but the manifest; return what `sums` must find in it."""
-    selects = recorded(content, day)
+def write(
+    path: Path, content: Staged, day: dt.date | None = None, before: pl.DataFrame | None = None
+) -> dict[str, tuple[int, int]]:
+    """Write a new file at `path`, everything but the manifest; return what `sums` must find in it.
+
+    `day` and `before` as in `recorded`.
+    """
+    selects = recorded(content, day, before)
     with content.open() as con:
         con.execute(f"ATTACH {quoted(str(path))} AS snapshot_file (STORAGE_VERSION '{STORAGE_VERSION}')")
         con.execute("USE snapshot_file")

@@ -16,10 +16,11 @@ from typing import NamedTuple
 
 import duckdb
 import msgspec
+import polars as pl
 
 from pipeline.durable import lock, replacing, sweep
 from pipeline.errors import AtlasError, Corrupt, Usage
-from pipeline.store import build, shelf, shrink, validate
+from pipeline.store import build, shelf, shrink, sightings, validate
 from pipeline.store.build import Origin, Tables
 from pipeline.store.shelf import Entry, Index
 from pipeline.store.staged import Staged, staged
@@ -138,7 +139,7 @@ def _made(place: Path, index: Index, content: Staged, origin: Origin, day: dt.da
     path = place / f"{origin.snapshot_id}.duckdb"
     with replacing(path, point="snapshot.file") as temporary:
         with _telling(place):
-            sums = build.write(temporary, content, day)
+            sums = build.write(temporary, content, day, _seen(place, index.entry(None) if index.latest else None))
             judged = _values(place, index, temporary)
             manifest = build.complete(temporary, origin, judged.digests)
             _judge(temporary, judged, sums)
@@ -196,6 +197,14 @@ def _says_the_same(place: Path, latest: Entry, digests: Digests) -> bool:
         return dict(_opened(shelf.checked(place, latest))[1]) == dict(digests)
     except Corrupt:
         return False
+
+
+def _seen(place: Path, latest: Entry | None) -> pl.DataFrame | None:
+    """What the latest snapshot had seen; nothing where there is none, or where it is damaged and will be replaced."""
+    try:
+        return None if latest is None else sightings.of_snapshot(shelf.checked(place, latest))
+    except Corrupt:
+        return None
 
 
 def _refuse_the_past(index: Index, day: dt.date, *, asked_for: bool) -> None:

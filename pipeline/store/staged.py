@@ -45,6 +45,13 @@ class Staged(Mapping[str, pl.DataFrame]):
                 failpoint("staged.part")
                 frame.write_parquet(path, compression="lz4", statistics=False)
 
+    def put(self, name: str, frame: pl.DataFrame) -> None:
+        """Put rows aside instead of those that are there."""
+        for part in self.folder.glob(f"{name}-*.parquet"):
+            part.unlink()
+        self._parts[name] = 0
+        self.add(name, frame)
+
     def run(self, name: str, query: str) -> None:
         """Put what a query gives aside, without holding it."""
         self._parts[name] += 1

@@ -77,3 +77,15 @@ def test_a_saved_file_without_a_word_on_tying_is_refused() -> None:
     saved = {k: v for k, v in LLAMA_8B.items() if k != "tie_word_embeddings"}
     assert derive(saved).fingerprint.verdict == "assumed"
     assert derive(saved | {"transformers_version": "4.46.0"}).fingerprint.verdict == "refused"
+
+
+@pytest.mark.parametrize(
+    ("model_type", "what"),
+    [("vits", "a synthesizer of speech"), ("wavlm", "an encoder of sound"), ("siglip", "images and their captions")],
+)
+def test_what_is_no_language_model_is_refused_by_what_it_is(model_type: str, what: str) -> None:
+    """The library's automatic classes say so; no key is asked for that such a model has not."""
+    f = derive({"model_type": model_type, "hidden_size": 192}).fingerprint
+    assert f.refusal_kind == "unknown_family"
+    assert what in (f.refusal_reason or "")
+    assert "it states no" not in (f.refusal_reason or "")

@@ -81,6 +81,8 @@ EXPLICIT = {
     "a longer context never holds less": "UPDATE designs SET kv_bytes_32k = 1 WHERE design_id = 'aaaa'",
     "a state of a fixed size is constant, and only that": "UPDATE states SET kind = 'kv' WHERE stride = 0",
     "the layers of a design are numbered from 0 to n_layers - 1, none left out": "UPDATE layers SET first_index = 0",
+    "whatever a config of a repository has is counted, and nothing else": "UPDATE models SET downloads = 99",
+    "nothing was first seen after the snapshot's day": "UPDATE sightings SET first_seen = DATE '2026-11-30'",
     "every listed repository is a row of models": "UPDATE snapshot SET rows = rows + 1 WHERE name = 'snapshot'",
 }
 

@@ -13,7 +13,7 @@ from pipeline.store.validate import column_failures
 from schemas.registry import TABLES, Table
 from schemas.tables import POLARS, checks, ddl, polars_schema
 
-CONTENT = {**hand_made.content(), "runs": hand_made.runs()}
+CONTENT = {**hand_made.content(), **hand_made.records()}
 
 
 def good(table: Table) -> pl.DataFrame:

@@ -42,16 +42,17 @@ def frame(name: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
 
 
 def content() -> dict[str, pl.DataFrame]:
-    """All tables of the tiny atlas; `runs` follows from `models` when it is published."""
-    return {name: frame(name, rows) for name, rows in _ROWS.items() if name != "runs"}
+    """All tables of the tiny atlas; `runs` and `sightings` follow from the others when it is published."""
+    return {name: frame(name, rows) for name, rows in _ROWS.items() if name not in RECORDED}
 
 
-def runs() -> pl.DataFrame:
-    """What happened to its models on the day."""
-    return frame("runs", _ROWS["runs"])
+def records() -> dict[str, pl.DataFrame]:
+    """What happened to its models on the day, and what was seen for the first time."""
+    return {name: frame(name, _ROWS[name]) for name in RECORDED}
 
 
 LISTED = 5
+RECORDED = ("runs", "sightings")
 
 
 def _model(repo: str, config: str | None, outcome: str = "ok", **listing: object) -> dict[str, Any]:
@@ -160,6 +161,11 @@ _ROWS: dict[str, list[dict[str, Any]]] = {
             "other/bad": "malformed",
             "other/gated": "gated",
         }.items()
+    ],
+    "sightings": [
+        {"kind": "model_type", "model_type": name, "name": name, "first_seen": DAY, "configs": n, "models": n}
+        | {"downloads": downloads}
+        for name, n, downloads in (("llama", 2, 100), ("mamba2", 1, None))
     ],
     "configs": [
         _config(RAW_A, "aaaa", rope_theta=10_000.0, max_context=4_096, growth_bytes_per_token=8.0, **_UNPROVEN),

@@ -14,6 +14,7 @@ import io
 import json
 import logging
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -56,11 +57,39 @@ def aiconfigurator(name: str, _: Config) -> Figures:
     return {"kv_bytes_128k": int(get_model(name, plain, "trtllm").get_kvcache_bytes_per_sequence(CONTEXT))}
 
 
+def modelinfo(_: str, config: Config) -> Figures:
+    """The cache at 2 bytes an element, from the config alone: no tensor is listed."""
+    from modelinfo.calculator import calculate_footprint
+
+    return {"kv_bytes_128k": int(calculate_footprint({}, context_length=CONTEXT, config=config)["kv_cache_bytes"])}
+
+
+def vramscout(_: str, config: Config) -> Figures:
+    """The state of one sequence at 2 bytes an element, index keys too.
+
+    What it would ask the Hub for, the weights of a model with experts, enters no cache and is not asked.
+    """
+    from vramscout import modern_v06
+    from vramscout.component_registry import build_component_graph
+    from vramscout.components import GIB, EvalContext
+    from vramscout.profile_fixups import apply_profile_fixups
+
+    modern_v06._selected_hub_metadata = lambda *_: (1, None)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "config.json"
+        path.write_text(json.dumps(config), "utf-8")
+        profile = apply_profile_fixups(modern_v06.inspect_modern_model(str(path)), str(path), None)
+    here = EvalContext(context=CONTEXT, batch=1, kv_bytes=2, indexer_bytes=2, tp=1, dcp=1)
+    return {"kv_bytes_128k": round(sum(build_component_graph(profile).parts_gib(here).values()) * GIB)}
+
+
 TOOLS: dict[str, Callable[[str, Config], Figures]] = {
     "kvfit": kvfit,
     "hf-mem": hf_mem,
     "llmviz": llmviz,
     "aiconfigurator-core": aiconfigurator,
+    "modelinfo-cli": modelinfo,
+    "vramscout": vramscout,
 }
 
 

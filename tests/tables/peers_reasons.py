@@ -102,6 +102,24 @@ def plain(c: Case) -> Iterator[tuple[int, str]]:
         yield figure, "; ".join([why, *_clauses(c)])
 
 
+def narrow(c: Case) -> Iterator[tuple[int, str]]:
+    """Heads of another width than the one stated, or than the one that the cache has."""
+    t, n = text(c.config), c.found.n_layers or 0
+    heads = t.get("num_attention_heads")
+    kv_heads = t.get("num_key_value_heads", heads)
+    if not heads or not kv_heads:
+        return
+    quotient = t["hidden_size"] // heads
+    why = "takes hidden_size / num_attention_heads for the width of a head"
+    stated = t.get("head_dim")
+    more = [f"head_dim states {stated}"] * (stated not in (None, quotient)) + _clauses(c)
+    yield 2 * n * kv_heads * quotient * 2 * CONTEXT, "; ".join([why, *more])
+    nope, rope = t.get("qk_nope_head_dim"), t.get("qk_rope_head_dim")
+    if nope and rope:
+        why = "reads every layer as K and V of num_key_value_heads × (qk_nope_head_dim + qk_rope_head_dim)"
+        yield 2 * n * kv_heads * (nope + rope) * 2 * CONTEXT, "; ".join([why, *_clauses(c)])
+
+
 def _clauses(c: Case) -> list[str]:
     """What of the model that leaves out."""
     layers = {row.index: row for row in layers_expanded(c.model)}.values()
@@ -150,12 +168,19 @@ def compressed(c: Case) -> Iterator[tuple[int, str]]:
 
 def none(c: Case) -> Iterator[tuple[int, str]]:
     """Nothing."""
+    nothing = "nothing is counted, and nothing said"
     if text(c.config).get("num_key_value_heads") is None:
-        yield 0, "num_key_value_heads is null, as every layer states its own: nothing is counted, and nothing said"
+        yield 0, f"num_key_value_heads is null, as every layer states its own: {nothing}"
+    if "text_config" in c.config:
+        yield 0, f"does not read text_config, where the language model stands: {nothing}"
+    if "num_hidden_layers" not in c.config:
+        yield 0, f"num_hidden_layers is not stated, only the kind of every layer: {nothing}"
+    if "hybrid_override_pattern" in c.config:
+        yield 0, f"reads the kinds of layers under another key than hybrid_override_pattern: {nothing}"
 
 
 Suppose = Callable[[Case], Iterator[tuple[int, str]]]
-SUPPOSED: tuple[Suppose, ...] = (columns, omissions, latent, compressed, plain, none)
+SUPPOSED: tuple[Suppose, ...] = (columns, omissions, latent, compressed, plain, narrow, none)
 
 
 def cache(c: Case, theirs: int) -> str | None:

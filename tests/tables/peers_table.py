@@ -8,6 +8,7 @@ ends the run with 1, as does a config count below what the project promises.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import venv
@@ -20,7 +21,14 @@ from peers_reasons import BY_FAMILY, Case, cache, case, weights
 
 from atlas.interpret import derive
 
-PINNED = {"aiconfigurator-core": "0.12.0", "kvfit": "0.3.0", "hf-mem": "0.5.6", "llmviz": "0.1.1"}
+PINNED = {
+    "aiconfigurator-core": "0.12.0",
+    "kvfit": "0.3.0",
+    "hf-mem": "0.5.6",
+    "llmviz": "0.1.1",
+    "modelinfo-cli": "1.4.4",
+    "vramscout": "0.7.0",
+}
 HOLDS_CONFIGS = "aiconfigurator-core"
 LEAST_DERIVED = 85
 HERE = Path(__file__).parent
@@ -82,8 +90,9 @@ def _row(name: str, tool: str, figure: str, said: dict[str, Any], ours: Case | N
 
 
 def _shortened(error: str, name: str) -> str:
-    """The first sentence of an error, without the model's name and without what the network said."""
-    said = error.splitlines()[0].replace(f"'{name}'", "the model").replace(name, "the model")
+    """The first sentence of an error, without names of models and files, and without what the network said."""
+    said = re.sub(r"\S*/config\.json", "the file", error)
+    said = said.splitlines()[0].replace(f"'{name}'", "the model").replace(name, "the model")
     return f"no answer: {said.partition(': <')[0].partition(' (model_type')[0]}"
 
 

@@ -56,6 +56,18 @@ def rope_if_said(c: Config) -> Found:
     return "rope" if rope else "nope", "rotary only where position_embedding_type is rope"
 
 
+def learned_if_biased_input(c: Config) -> Found:
+    """A table of positions beside the input only where a switch says so; relative ones else (DeBERTa)."""
+    on = c.flag("position_biased_input")
+    return "learned" if on else "relative", "position_biased_input is " + str(on).lower()
+
+
+def learned_if_absolute(c: Config) -> Found:
+    """A table of positions where position_embedding_type says so, rotary ones else (ESM)."""
+    on = c.opt("position_embedding_type") == "absolute"
+    return "learned" if on else "rope", "position_embedding_type"
+
+
 def alibi_or_rope(c: Config) -> Found:
     """A switch (Falcon)."""
     on = c.flag("alibi")
@@ -85,6 +97,14 @@ def multi_query_before_new_decoder(c: Config) -> Found:
 def one_per_query_head(c: Config) -> Found:
     """As many KV heads as query heads, whatever is stated (Baichuan)."""
     return c.count("num_attention_heads"), "one KV head per query head"
+
+
+def heads_by_width(c: Config) -> Found:
+    """Heads of a stated width, whatever number is stated; else the stated number (HGRN 2)."""
+    width = c.opt_count("expand_ratio")
+    if width is None:
+        return None
+    return c.count("hidden_size") // width, f"hidden_size over expand_ratio {width}"
 
 
 def theta_by_ratio(c: Config) -> Found:
@@ -123,7 +143,9 @@ RULES: dict[str, Rule] = {
     f.__name__: f
     for f in (
         window_if_both_ways, window_if_all_both_ways, window_and_current, window_or_512, window_behind,
-        window_around, rope_if_said, alibi_or_rope, rope_or_alibi_by_width, multi_query,
-        multi_query_before_new_decoder, one_per_query_head, theta_by_ratio, sparse_rate, heavy_rate, rotated_share,
+        window_around, rope_if_said, learned_if_biased_input, learned_if_absolute, alibi_or_rope,
+        rope_or_alibi_by_width, multi_query,
+        multi_query_before_new_decoder, one_per_query_head, heads_by_width, theta_by_ratio, sparse_rate, heavy_rate,
+        rotated_share,
     )
 }  # fmt: skip

@@ -53,6 +53,12 @@ def rmsnorm_if_eps(c: Config) -> Found:
     return cls.value, "RMSNorm only where rms_norm_eps is stated"
 
 
+def norm_before_if_said(c: Config) -> Found:
+    """A norm over the embedding where `emb_layer_norm_before` says so (ESM)."""
+    on = c.opt("emb_layer_norm_before") is True
+    return on, f"emb_layer_norm_before is {'' if on else 'not '}true"
+
+
 def as_networks(c: Config) -> Found:
     """Norms of the blocks have a bias where the networks have one (xLSTM)."""
     return c.flag("ffn_bias"), "use_bias"
@@ -62,6 +68,6 @@ RULES: dict[str, Rule] = {
     f.__name__: f
     for f in (
         norm_by_type, norms_after, norms_first, norms_first_if_switched, norms_after_off, last_norm_if_first,
-        norms_without_weights, rmsnorm_if_eps, as_networks,
+        norms_without_weights, rmsnorm_if_eps, norm_before_if_said, as_networks,
     )
 }  # fmt: skip

@@ -20,6 +20,35 @@ def value_width(c: Config) -> Found:
     return d // heads, f"hidden_size / num_attention_heads = {d} / {heads}"
 
 
+def linear_key_heads(c: Config) -> Found:
+    """As many key heads as attention has query heads, where none are stated (OLMo Hybrid)."""
+    return _heads(c, "linear_num_key_heads")
+
+
+def linear_value_heads(c: Config) -> Found:
+    """As many value heads as attention has query heads, where none are stated (OLMo Hybrid)."""
+    return _heads(c, "linear_num_value_heads")
+
+
+def _heads(c: Config, field: str) -> Found:
+    return None if c.opt_count(field) is not None else (c.count("num_attention_heads"), "one per query head")
+
+
+def three_quarters_per_head(c: Config) -> Found:
+    """Keys of three quarters of the hidden size over all heads, where no width is stated (OLMo Hybrid)."""
+    if c.opt_count("linear_key_head_dim") is not None:
+        return None
+    d, heads = c.count("hidden_size"), c.count("linear_num_key_heads")
+    return int(0.75 * d / heads), f"0.75 x hidden_size / linear_num_key_heads = 0.75 x {d} / {heads}"
+
+
+def twice_the_key(c: Config) -> Found:
+    """Values twice as wide as keys, where no width is stated (OLMo Hybrid)."""
+    if c.opt_count("linear_value_head_dim") is not None:
+        return None
+    return 2 * c.count("linear_key_head_dim"), "2 x linear_key_head_dim"
+
+
 def one_if_wide(c: Config) -> Found:
     """One shared expert where its width is not 0 (Granite)."""
     return int(c.size("shared_intermediate_size") > 0), "one where shared_intermediate_size is not 0"
@@ -107,7 +136,8 @@ def encoder_width(c: Config) -> Found:
 RULES: dict[str, Rule] = {
     f.__name__: f
     for f in (
-        value_width, one_if_wide, half_of_ffn_dim, width_rounded_up, two_thirds_of_ratio,
+        value_width, linear_key_heads, linear_value_heads, three_quarters_per_head, twice_the_key, one_if_wide,
+        half_of_ffn_dim, width_rounded_up, two_thirds_of_ratio,
         experts_width_if_dense, dense_width, off_in_first_class, gated_by_name, activation_by_name, encoder_width,
         two_attentions_each,
     )

@@ -60,6 +60,7 @@ class Content(StrEnum):
     BUFFERS = "buffers"  # persistent buffers other than correction biases
     TIED_HEAD = "tied_head"  # the output head stored although it equals the embedding
     SCALES = "scales"  # quantization scales
+    UNUSED = "unused"  # keys and values of layers that read the cache of another
     NO_CORRECTION_BIAS = "no_correction_bias"  # the router correction biases are left out of the count
     PACKED = "packed"  # several weights counted as one element: the figure is no count of weights
 
@@ -113,12 +114,18 @@ class Twin(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One model. `config` holds the architecture keys as published; keys that shape no tensor are left out."""
+    """One model. `config` holds the architecture keys as published; keys that shape no tensor are left out.
+
+    A row may instead name with `like` the repository whose config it shares, `but` for some keys and `without` others.
+    """
 
     repo: str
-    config: dict[str, Any]
     source: str
     retrieved: date
+    config: dict[str, Any] = {}
+    like: str | None = None
+    but: dict[str, Any] = {}
+    without: tuple[str, ...] = ()
     expect: Expected | None = None
     reported: tuple[Reported, ...] = ()
     twins: tuple[Twin, ...] = ()
@@ -139,14 +146,40 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def load() -> list[Entry]:
     """Every entry of the catalogue, ordered by repository. Raises Corrupt, naming file and row, where one is wrong."""
     entries = [entry for file in _data_files() for entry in read_rows(file)]
-    return sorted(entries, key=lambda entry: entry.repo)
+    return resolved(sorted(entries, key=lambda entry: entry.repo))
+
+
+def resolved(entries: list[Entry]) -> list[Entry]:
+    """The entries, each with a config. Raises Corrupt where one is like a row that has no config of its own."""
+    own = {entry.repo: entry.config for entry in entries if entry.like is None}
+    return [entry if entry.like is None else _sharing(entry, own.get(entry.like)) for entry in entries]
+
+
+def _sharing(entry: Entry, shared: dict[str, Any] | None) -> Entry:
+    """The entry with the config that it shares, changed where it says so."""
+    if shared is None:
+        message = f"catalogue entry {entry.repo} is wrong: it is like {entry.like}, which has no config of its own here"
+        raise Corrupt(message)
+    if absent := set(entry.without) - set(shared):
+        message = f"catalogue entry {entry.repo} is wrong: it leaves out {sorted(absent)}, which {entry.like} has not"
+        raise Corrupt(message)
+    kept = {key: value for key, value in shared.items() if key not in entry.without}
+    return msgspec.structs.replace(entry, config=kept | entry.but)
 
 
 @cache
 def dated() -> date:
     """The day the catalogue stands for; a snapshot made from it alone carries this date."""
-    meta = tomllib.loads((files(__name__) / "catalogue.toml").read_text("utf-8"))
-    return msgspec.convert(meta["date"], date)
+    return msgspec.convert(_meta()["date"], date)
+
+
+def absent() -> dict[str, str]:
+    """Much downloaded text generators that the catalogue does not hold, each with the reason."""
+    return msgspec.convert(_meta()["absent"], dict[str, str])
+
+
+def _meta() -> dict[str, Any]:
+    return tomllib.loads((files(__name__) / "catalogue.toml").read_text("utf-8"))
 
 
 def _data_files() -> list[Traversable]:
@@ -169,7 +202,12 @@ def read_rows(file: Traversable) -> list[Entry]:
 def _check(entry: Entry, file_name: str) -> None:
     """Raise Corrupt where a row lacks what every reader relies on."""
     faults = [
-        (not isinstance(entry.config.get("model_type"), str), "its config has no model_type"),
+        (
+            entry.like is None and not isinstance(entry.config.get("model_type"), str),
+            "its config has no model_type",
+        ),
+        (entry.like is not None and bool(entry.config), "it has a config and shares one"),
+        (entry.like is None and bool(entry.but or entry.without), "it changes a config that it does not share"),
         (not entry.source.strip(), "it does not say where the config was read"),
         (
             entry.repo.partition("/")[0] + ".json" != file_name,

@@ -76,3 +76,10 @@ def test_null_under_a_key_that_the_class_never_takes_as_such_is_refused() -> Non
 def test_a_whole_number_may_be_written_with_a_point() -> None:
     """4096.0 is 4,096."""
     assert derive(LLAMA | {"hidden_size": 64.0}).fingerprint.d_model == 64
+
+
+def test_what_published_files_write_as_a_text_is_no_refusal() -> None:
+    """nvidia/MiniMax-M3-NVFP4 and LLaVA files write their tilings as a text, "[(336, 336), ...]": no tensor's shape."""
+    for tiling in ("[(336, 336), (336, 672)]", [[336, 336], [336, 672]]):
+        assert derive(LLAMA | {"image_grid_pinpoints": tiling}).fingerprint.refusal_kind is None
+    assert derive(LLAMA | {"image_grid_pinpoints": 336}).fingerprint.refusal_kind == "bad_value"

@@ -25,9 +25,12 @@ def test_hostile_model_types_are_shown_escaped_and_few(tmp_path: Path, capsys: p
     repos = [
         Repo(f"a/m{i}", json.dumps(HOSTILE | {"model_type": f"{i}{HOSTILE['model_type']}"}).encode()) for i in range(20)
     ]
+    assert main(["refresh", "--source", "catalogue", "--date", "2026-11-20", "--home", str(tmp_path)]) == 0
+    assert "never seen before" not in capsys.readouterr().out
     with HubServer(Population(0, extra=tuple(repos))) as hub:
         assert main(["refresh", "--source", "hub", "--endpoint", hub.endpoint, "--home", str(tmp_path)]) == 0
     out = capsys.readouterr().out
+    assert "model types never seen before" in out
     assert out.replace("\n", "").isprintable()
     assert "and 12 more" in out
 

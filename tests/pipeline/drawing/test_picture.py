@@ -38,14 +38,19 @@ def texts(repo: str) -> list[str]:
 
 
 def test_every_model_of_the_catalogue_is_drawn_well_formed_and_small() -> None:
-    """At most 448 units wide, below 100 kB, with title and words, without an id, a script or a link."""
-    for repo in configs():
-        root = ET.fromstring(drawn(repo))
+    """At most 448 units wide, below 100 kB, with title and words, without an id, script or link; none if refused."""
+    for repo, raw in configs().items():
+        derived = derive(raw, name=repo)
+        made = picture.draw(derived, repo)
+        assert (made is None) == (derived.model is None), repo
+        if made is None:
+            continue
+        root = ET.fromstring(made)
         assert (root.get("viewBox") or "").startswith("0 0 448 ")
-        assert len(drawn(repo)) < 100_000, repo
+        assert len(made) < 100_000, repo
         assert root.findtext(f"{SVG}title"), repo
         assert root.findtext(f"{SVG}desc"), repo
-        assert not re.search(r"\bid=|<script|href|url\(", drawn(repo))
+        assert not re.search(r"\bid=|<script|href|url\(", made)
 
 
 def test_a_drawing_is_the_same_every_time() -> None:

@@ -12,6 +12,13 @@ from pipeline.sources import catalogue
 from pipeline.sources.catalogue import Fact
 from schemas.vocabulary import Check, Verdict
 
+REFUSED = {
+    "NaiveAI-Labs/Naive-N0.5-Flash": "unknown_family",
+    "RWKV/rwkv-5-world-3b": "unknown_family",
+    "stepfun-ai/Step-3.7-Flash": "unknown_class",
+}
+"""What the catalogue holds although nothing describes it, so that pages show what a refusal looks like."""
+
 
 def test_every_published_total_is_ours_or_explained_to_the_last_weight() -> None:
     """Each total of the catalogue is ours, or ours plus counted parts; the unchecked are packed or have odd scales."""
@@ -24,8 +31,9 @@ def test_every_published_total_is_ours_or_explained_to_the_last_weight() -> None
 
 
 def test_every_entry_is_derived_by_a_family() -> None:
-    """No config of the catalogue is refused, and none is derived by assumption."""
-    assert {derive(e.raw).fingerprint.verdict for e in catalogue.load()} == {Verdict.KNOWN}
+    """No config of the catalogue is derived by assumption; those that no family describes are refused, by kind."""
+    found = {e.repo: derive(e.raw).fingerprint for e in catalogue.load()}
+    assert {repo: f.refusal_kind for repo, f in found.items() if f.verdict != Verdict.KNOWN} == REFUSED
 
 
 def test_no_reported_size_is_off_by_more_than_two_percent_without_a_reason() -> None:
@@ -34,7 +42,9 @@ def test_no_reported_size_is_off_by_more_than_two_percent_without_a_reason() -> 
     reasons = {(r["repo_id"], r["tool"]): r["explanation"] for r in holding.rows(entries)["disagreements"]}
     for entry in entries:
         ours = derive(entry.raw).fingerprint.params_total
-        assert ours is not None
+        if ours is None:
+            assert entry.repo in REFUSED
+            continue
         sizes = [ours] if entry.expect is None else [ours, entry.expect.params_total]
         for fact in entry.reported:
             if fact.fact is Fact.PARAMS_TOTAL and isinstance(fact.value, int):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipeline.errors import Corrupt
-from pipeline.sources.catalogue import UNITS, Content, Fact, dated, load, read_rows
+from pipeline.sources.catalogue import UNITS, Content, Fact, absent, dated, load, read_rows, resolved
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,7 +120,7 @@ def test_facts_are_of_primary_sources() -> None:
 
 def test_the_catalogue_is_dated() -> None:
     """The catalogue carries its own date, so that a snapshot made from it does not depend on the clock."""
-    assert dated() == date(2026, 11, 29)
+    assert dated() == date(2026, 12, 1)
 
 
 def test_config_text_is_canonical_and_stable() -> None:
@@ -143,11 +143,11 @@ def test_an_expected_total_says_where_it_was_published_and_what_it_counts() -> N
 
 
 def test_the_catalogue_is_broad() -> None:
-    """At least 230 models stand in it, of at least 80 model types, most with an expected total."""
+    """At least 400 models stand in it, of at least 120 model types, most with an expected total."""
     entries = load()
-    assert len(entries) >= 230
-    assert len({entry.config["model_type"] for entry in entries}) >= 80
-    assert sum(entry.expect is not None for entry in entries) >= 100
+    assert len(entries) >= 400
+    assert len({entry.config["model_type"] for entry in entries}) >= 120
+    assert sum(entry.expect is not None for entry in entries) >= 400
 
 
 @pytest.mark.parametrize("repo", EXEMPLARS)
@@ -172,13 +172,45 @@ def test_a_good_row_is_read(tmp_path: Path) -> None:
     assert entry.raw == b'{"hidden_size":64,"model_type":"llama"}'
 
 
+LIKE: dict[str, Any] = {"repo": "org/tuned", "like": "org/model", "source": "a listing", "retrieved": "2026-11-29"}
+
+
+def test_a_row_may_share_the_config_of_another(tmp_path: Path) -> None:
+    """A row that is like another has its config, with its own keys over it and some left out."""
+    tuned = LIKE | {"but": {"max_position_embeddings": 8}, "without": ["hidden_size"]}
+    first, second = resolved(read_rows(write(tmp_path, GOOD, tuned)))
+    assert first.config == GOOD["config"]
+    assert second.config == {"model_type": "llama", "max_position_embeddings": 8}
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
+        ({"like": "org/none"}, "no config of its own"),
+        ({"like": "org/tuned"}, "no config of its own"),
+        ({"without": ["vocab_size"]}, "vocab_size"),
+    ],
+)
+def test_a_row_shares_only_what_is_there(tmp_path: Path, change: dict[str, Any], reason: str) -> None:
+    """A row is like one that has a config of its own, and leaves out only keys that it has."""
+    with pytest.raises(Corrupt, match=reason):
+        resolved(read_rows(write(tmp_path, GOOD, LIKE | change)))
+
+
+def test_what_is_absent_has_a_reason() -> None:
+    """Every model that the catalogue names as absent has a reason."""
+    assert all(reason.strip() for reason in absent().values())
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"like": "org/other"}, "has a config and shares one"),
+        ({"but": {"hidden_size": 8}}, "does not share"),
         ({"config": {"hidden_size": 64}}, "no model_type"),
         ({"source": " "}, "where the config was read"),
         ({"repo": "other/model"}, "organisation's file"),
-        ({"retrieved": "2026-11-30"}, "after the catalogue's own date"),
+        ({"retrieved": "2026-12-02"}, "after the catalogue's own date"),
         ({"reported": [{**GOOD["reported"][0], "citation": ""}]}, "no citation"),
         ({"reported": [{**GOOD["reported"][0], "unit": "tokens"}]}, "another unit"),
         ({"reported": [{**GOOD["reported"][0], "fact": "price"}]}, "price"),
