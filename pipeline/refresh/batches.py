@@ -40,6 +40,7 @@ def tables(
     known: Mapping[bytes, Derived] | None = None,
     extra: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     size: int = SIZE,
+    ahead: int = AHEAD,
     tick: Callable[[int], object] | None = None,
 ) -> Staged:
     """What `derive.tables` makes of the same repositories; `submit` has `texts` done to the texts of each batch.
@@ -51,7 +52,7 @@ def tables(
     gatherer = Gatherer(known, staged.add)
     done = 0
     with no_collection():
-        for pending, batch in _ahead(((submit(_fresh(b, known, seen)), b) for b in batched(found, size)), AHEAD):
+        for pending, batch in _ahead(((submit(_fresh(b, known, seen)), b) for b in batched(found, size)), ahead):
             gatherer.take(pending.result())
             for one in batch:
                 gatherer.add(one)

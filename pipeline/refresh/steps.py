@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from pipeline.errors import AtlasError, Invalid, NotFound, Upstream
 from pipeline.hub.crawl import CrawlResult, Progress
 from pipeline.hub.crawl import Staged as Stages
 from pipeline.hub.listing import Selection
-from pipeline.refresh import holding, repositories, tables, unchanged
+from pipeline.refresh import batches, holding, repositories, tables, unchanged, workers
 from pipeline.sources import catalogue, changed, disk, news, peers
 from pipeline.sources.beside import LACKING
 from pipeline.store import shelf, sightings, snapshot
@@ -43,7 +44,10 @@ Extra = dict[str, list[dict[str, Any]]]
 
 
 class Options(msgspec.Struct, frozen=True):
-    """What a refresh is asked for. `source` is "catalogue", "hub" or a folder; `budget` a number of requests."""
+    """What a refresh is asked for. `source` is "catalogue", "hub" or a folder; `budget` a number of requests.
+
+    `processes` derive (None: one per core).
+    """
 
     home: Path
     source: str = CATALOGUE
@@ -54,6 +58,7 @@ class Options(msgspec.Struct, frozen=True):
     budget: int | None = None
     allow_shrink: bool = False
     headers: int = 0
+    processes: int | None = None
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -101,7 +106,7 @@ def refresh(options: Options, watch: Callable[[Progress], None] | None = None) -
     with gathered.whole():
         if (nothing_new := unchanged.since(options, gathered)) is not None:
             return nothing_new
-        content = with_headers(options, tabulate(gathered, watch), watch)
+        content = with_headers(options, tabulate(gathered, watch, options.processes), watch)
         published = publish(options, gathered, content)
         finish(gathered, published)
     return report(options, gathered, content, published)
@@ -216,17 +221,31 @@ def staged(options: Options, day: dt.date, watch: Callable[[Progress], None] | N
     )
 
 
-def tabulate(gathered: Gathered, watch: Callable[[Progress], None] | None = None) -> Staged:
-    """Derive everything found, and add what is reported of it."""
-    done = 0
+def tabulate(
+    gathered: Gathered, watch: Callable[[Progress], None] | None = None, processes: int | None = None
+) -> Staged:
+    """Derive everything found, and add what is reported of it; in processes where there is much.
 
-    def tick() -> None:
-        nonlocal done
-        done += 1
-        if watch and done % 50 == 0:
+    `processes` is by default one per core; 1 is this one alone. The tables are the same.
+    """
+    first, asked = list(islice(gathered.found, workers.FEW)), workers.usual() if processes is None else processes
+    found, known = chain(first, gathered.found), holding.of_catalogue()
+
+    def told(done: int) -> None:
+        if watch:
             watch(Progress("derive", done, gathered.listed, 0, 0.0))
 
-    return tables.tables(gathered.found, known=holding.of_catalogue(), extra=reported(), tick=tick)
+    if len(first) < workers.FEW or asked == 1:
+        done = count(1)
+        return tables.tables(found, known=known, extra=reported(), tick=lambda: _each(next(done), 50, told))
+    with workers.submitting(asked) as submit:
+        return batches.tables(found, submit, known=known, extra=reported(), ahead=2 * asked, tick=told)
+
+
+def _each(done: int, step: int, tell: Callable[[int], None]) -> None:
+    """Tell of every so many."""
+    if done % step == 0:
+        tell(done)
 
 
 def with_headers(options: Options, content: Staged, watch: Callable[[Progress], None] | None = None) -> Staged:

@@ -178,7 +178,7 @@ def _insert(con: duckdb.DuckDBPyConnection, table: Table, rows: pl.DataFrame) ->
     con.unregister("incoming")
 
 
-WIDE = {"configs": 8_192}
+WIDE = {"configs": 2_048}
 """Rows that are read at a time where one holds a text and its evidence; a slice elsewhere."""
 
 

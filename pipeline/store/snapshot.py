@@ -23,7 +23,7 @@ from pipeline.errors import AtlasError, Corrupt, Usage
 from pipeline.store import build, shelf, shrink, sightings, validate
 from pipeline.store.build import Origin, Tables
 from pipeline.store.shelf import Entry, Index
-from pipeline.store.staged import Staged, staged
+from pipeline.store.staged import Staged, reading, staged
 from pipeline.store.validate import Judged
 
 Digests = Mapping[str, tuple[int, str]]
@@ -154,7 +154,7 @@ def _made(place: Path, index: Index, content: Staged, origin: Origin, day: dt.da
 
 def _values(place: Path, index: Index, temporary: Path) -> Judged:
     """The tables as written, each value held against its rule, and their digests; raises where there is nothing new."""
-    with duckdb.connect(str(temporary), read_only=True) as con:
+    with reading(temporary) as con:
         judged = validate.values(con)
     latest = index.entry(None) if index.latest else None
     if latest and _says_the_same(place, latest, judged.digests):
@@ -184,7 +184,7 @@ def _of_the_disk(error: duckdb.Error, place: Path) -> bool:
 
 
 def _judge(temporary: Path, judged: Judged, sums: Mapping[str, tuple[int, int]]) -> None:
-    with duckdb.connect(str(temporary), read_only=True) as con:
+    with reading(temporary) as con:
         across, read = validate.across(con), build.sums(con)
     validate.require(judged._replace(failures=(*judged.failures, *across)), "the new snapshot")
     if read != dict(sums):
@@ -261,7 +261,7 @@ def proven(path: Path) -> Entry:
 
 def _read_back(path: Path) -> Digests:
     try:
-        with duckdb.connect(str(path), read_only=True) as con:
+        with reading(path) as con:
             return validate.digests(con)
     except duckdb.Error as error:
         raise Corrupt(f"{path} cannot be read: {str(error).splitlines()[0]}") from error

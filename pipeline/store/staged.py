@@ -117,6 +117,16 @@ class Staged(Mapping[str, pl.DataFrame]):
         return len(NAMES)
 
 
+@contextmanager
+def reading(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A snapshot's file to be read whole: in bounded memory, orders and joins spill to a folder that goes."""
+    with tempfile.TemporaryDirectory(prefix="atlas-") as spill:
+        config: dict[str, str | bool | int | float | list[str]]
+        config = {"memory_limit": MEMORY, "threads": 2, "temp_directory": spill}
+        with duckdb.connect(str(path), read_only=True, config=config) as con:
+            yield con
+
+
 def in_order(table: Table) -> str:
     """The clause that orders a table by its key."""
     return "ORDER BY " + ", ".join(f'"{k}"' for k in table.key)
