@@ -11,6 +11,8 @@ from atlas.refusal import Refused, shown
 from schemas.vocabulary import RefusalKind
 
 MAX_BYTES = 5 * 1024 * 1024
+MAX_DEPTH = 1024
+"""Objects and lists in one another; orjson's own limit. The standard library's depends on the version of Python."""
 Raw = dict[str, Any]
 
 
@@ -50,7 +52,21 @@ def _load_again(data: bytes, why: str) -> object:
         raise Refused(RefusalKind.TOO_DEEP, "the config is nested too deeply to be read") from None
     except ValueError:
         raise Refused(RefusalKind.NOT_JSON, f"the config is not JSON: {why}") from None
+    if _is_deeper(parsed, MAX_DEPTH):
+        raise Refused(RefusalKind.TOO_DEEP, "the config is nested too deeply to be read")
     return parsed
+
+
+def _is_deeper(parsed: object, depth: int) -> bool:
+    level: list[Any] = [parsed]
+    for _ in range(depth + 1):
+        inner: list[Any] = []
+        for each in level:
+            inner += each.values() if isinstance(each, dict) else each if isinstance(each, list) else ()
+        if not inner:
+            return False
+        level = inner
+    return True
 
 
 def _keys_agree(data: bytes, parsed: Raw) -> bool:

@@ -87,11 +87,12 @@ def _layered(model: Model) -> Iterator[tuple[str, int, Tensor]]:
 
 def agrees(group: Group, found: list[Stored]) -> bool:
     """Whether the tensors found hold the group's weights: axes of length 1 aside, and a vector in whatever shape."""
-    if any(f.elements is None for f in found):
+    known = [f.elements for f in found if f.elements is not None]
+    if len(known) < len(found):
         return True
     laid, wanted = laid_together(found), group.wanted
     if laid is None or len(_tight(group.members[0].shape)) == 1:
-        return sum(f.elements or 0 for f in found) == group.elements
+        return sum(known) == group.elements
     if _tight(laid) == _tight(wanted):
         return True
     packed = found[0].packing is not None and group.transposed

@@ -98,7 +98,7 @@ def compare(
     plain = unpack(listing, quantization)
     names = namer(family, model, plain.listing)
     wanted, tied = expected(model, names, plain.listing)
-    held = _Held(model, plain, names, n_mtp or 0)
+    held = _Held(model, plain, names, 0 if n_mtp is None else n_mtp)
     for group in wanted:
         held.hold(group)
     held.hold_towers(tower_groups(towers, plain.listing))
@@ -155,7 +155,7 @@ class _Held:
             tally.tensors += len(here)
             self._found(group)
         else:
-            tally.found += sum(f.elements or 0 for f in here)
+            tally.found += sum(f.elements for f in here if f.elements is not None)
             self.differences.append(
                 Difference(
                     "misshaped", " + ".join(group.names), group.component.value, group.wanted, laid_together(here)
@@ -197,8 +197,8 @@ class _Held:
             self.differences.append(
                 Difference("extra", name, component.value if component else "unassigned", None, entry.shape)
             )
-            if component:
-                self._tally(component).found += entry.elements or 0
+            if component and entry.elements is not None:
+                self._tally(component).found += entry.elements
 
     def _kind(self, name: str, entry: Stored, tied: Mapping[str, Tensor]) -> str | None:
         again = tied.get(name)
@@ -233,9 +233,10 @@ class _Held:
 
         Then the row does not say what this checkpoint calls them, and nothing speaks against the derivation.
         """
-        wanted, found = self.missing, [self.left[d.name].elements for d in self.differences if d.kind == "extra"]
+        found = [self.left[d.name].elements for d in self.differences if d.kind == "extra"]
+        known = [n for n in found if n is not None]
         misshaped = any(d.kind == "misshaped" for d in self.differences)
-        return not misshaped and None not in found and wanted > 0 and wanted == sum(n or 0 for n in found)
+        return not misshaped and len(known) == len(found) and self.missing > 0 and self.missing == sum(known)
 
     def outcome(self) -> Comparison:
         """The finished comparison.

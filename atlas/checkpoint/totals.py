@@ -119,10 +119,10 @@ def extras(model: Model, f: Fingerprint) -> Iterator[Extra]:
             model, lambda t: t.name.endswith("correction_bias") and t.component is Component.MTP
         ),
         "rotary frequencies of every layer included": sum(
-            n * (m.rotary_dim or 0) // 2 for m, n in shape_of(model).mixers
+            n * m.rotary_dim // 2 for m, n in shape_of(model).mixers if m.rotary_dim is not None
         ),
-        "causal masks of every layer included": model.n_layers * (f.max_context or 0) ** 2
-        if f.position == "learned"
+        "causal masks of every layer included": model.n_layers * f.max_context**2
+        if f.position == "learned" and f.max_context is not None
         else 0,
         **_scales(model, f),
     }
@@ -238,16 +238,25 @@ def disagreement(repo_id: str, f: Fingerprint, stated: Stated, tool: str) -> dic
 
 def _readings(f: Fingerprint, stated: Stated) -> Iterator[tuple[str, int]]:
     """Other ways to count the same, with what they give."""
-    total, tables = f.params_total or 0, (f.params_embedding or 0) + (f.params_unembedding or 0)
+    total, compute, active = f.params_total, f.params_active_compute, f.params_active
     if stated.field == "params_total":
-        yield from _wider(f, total)
-        yield f"counts no embedding and no output head: {total - tables:,}", total - tables
-        if f.has_towers:
+        if total is not None:
+            yield from _wider(f, total)
+            yield from _without_tables(f, total)
+        if f.has_towers and total is not None:
             yield "larger than the language model: may count the towers too", max(total, int(stated.value))
         return
-    compute, active = f.params_active_compute or 0, f.params_active or 0
-    yield f"counts matmul weights only (params_active_compute): {compute:,}", compute
-    yield f"counts no embedding and no output head: {active - tables:,}", active - tables
+    if compute is not None:
+        yield f"counts matmul weights only (params_active_compute): {compute:,}", compute
+    if active is not None:
+        yield from _without_tables(f, active)
+
+
+def _without_tables(f: Fingerprint, count: int) -> Iterator[tuple[str, int]]:
+    """A count without embedding and output head, where both are known."""
+    if f.params_embedding is not None and f.params_unembedding is not None:
+        left = count - f.params_embedding - f.params_unembedding
+        yield f"counts no embedding and no output head: {left:,}", left
 
 
 def _wider(f: Fingerprint, total: int) -> Iterator[tuple[str, int]]:

@@ -54,7 +54,11 @@ def _text(found: Draft) -> str:
     return "\n".join(lines) + "\n" + found.row
 
 
+def _number(n: int | None) -> str:
+    return "unknown" if n is None else f"{n:,}"
+
+
 def _near(n: Near) -> str:
-    said = n.refused or f"{n.params_total or 0:,} weights, {n.kv_bytes_per_token or 0:,} bytes of cache a token"
+    said = n.refused or f"{_number(n.params_total)} weights, {_number(n.kv_bytes_per_token)} bytes of cache a token"
     held = "" if n.header is None else f"; header {n.header}, {n.differences} differences"
     return f"{n.family} ({n.likeness:.0%} of the keys; {len(n.unread)} unread): {said}{held}"

@@ -54,12 +54,12 @@ def run(
         )
     from pipeline.ask import handed
     from pipeline.ask import query as engine
-    from pipeline.store import shelf
+    from pipeline.store import shelf, trusted
 
     given = engine.Given(handed.parameters(values), handed.named(tables))
     _, path = shelf.locate(home, snapshot, of_any_major=True)
     text = _text(query, file)
-    history = [(entry.id, found) for entry, found in shelf.all_of(home, last=snapshot)] if every else []
+    history = [(entry.id, found) for entry, found in trusted.all_of(home, last=snapshot)] if every else []
     form = "json" if json else form
     note = "0 rows"
     try:

@@ -9,9 +9,9 @@ from pipeline.engines.record import Geometry
 
 def geometry(name: str, d: Derived) -> Geometry | None:
     """What engines size their caches from; None where the model was refused."""
-    if d.model is None:
-        return None
     f = d.fingerprint
+    if d.model is None or f.n_layers is None:
+        return None
     return Geometry(
         name=name,
         model_type=f.model_type,
@@ -19,7 +19,7 @@ def geometry(name: str, d: Derived) -> Geometry | None:
         dtype=f.dtype,
         state_dtype=f.state_dtype,
         max_context=f.max_context,
-        n_layers=f.n_layers or 0,
+        n_layers=f.n_layers,
         quant_method=f.quant_method,
         verdict=f.verdict,
     )

@@ -192,7 +192,7 @@ def _states(layers: list[Cache], inputs: Inputs, predicted: dict[str, Any], miss
         missing.append("rs_cells")
         return
     copies = cells * (1 + count(inputs, "rs_seq"))
-    columns = sum((c.channels or 0) * ((c.kernel or 1) - 1) for c in recurrent if c.kind == "conv")
+    columns = sum(c.channels * (c.kernel - 1) for c in recurrent if c.channels is not None and c.kernel is not None)
     states = sum(c.elements for c in recurrent if c.kind == "state")
     r, s = copies * columns * 4 / MIB, copies * states * 4 / MIB
     predicted |= {"r_mib": r, "s_mib": s, "rs_mib": r + s}

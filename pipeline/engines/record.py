@@ -107,7 +107,8 @@ def count(inputs: Inputs, name: str) -> int:
     stated = inputs.get(name)
     if stated is None or (not isinstance(stated, bool) and stated == 0):
         return 0
-    return whole(inputs, name) or 0
+    found = whole(inputs, name)
+    return 0 if found is None else found
 
 
 def switch(inputs: Inputs, name: str, *, default: bool) -> bool:

@@ -18,6 +18,7 @@ from pipeline.guide.bind import Row, Trace, bound
 from pipeline.guide.counterfactual import Counterfactual
 from pipeline.guide.page import Page, WhatIf
 from pipeline.guide.reserving import Reserve
+from pipeline.store import cite
 from pipeline.store.build import WHOLE
 from schemas.fields import FINGERPRINT, Kind
 from schemas.tables import quoted
@@ -30,7 +31,7 @@ STATES = ("kind", "repeats", "elements", "stride", "window", "width_bytes")
 class Snapshot:
     """An open snapshot, read-only, with `what_if`, `what_if_states`, `reserves` and `agreements` beside it."""
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, exemplars: tuple[str, ...]) -> None:
+    def __init__(self, con: duckdb.DuckDBPyConnection, exemplars: tuple[str, ...], cited: str) -> None:
         self._con = con
         self.exemplars = exemplars
         whole = con.execute(
@@ -38,14 +39,14 @@ class Snapshot:
         ).fetchall()
         if len(whole) != 1:
             raise Corrupt("the snapshot has no manifest: it is not complete")
-        self._whole = whole[0]
+        self._whole = (*whole[0], cited)
         self.id: str = whole[0][0]
         self.source: str = whole[0][1]
         self._refused: dict[tuple[str | None, str], str] = {}
 
     def about(self, traces: list[Trace]) -> Row:
         """What the manifest says of the snapshot."""
-        columns = ("snapshot", "source", "code_version", "schema_version")
+        columns = ("snapshot", "source", "code_version", "schema_version", "cited")
         return bound("snapshot", columns, [self._whole], traces)[0]
 
     def rows(self, name: str, sql: str, traces: list[Trace]) -> list[Row]:
@@ -178,11 +179,12 @@ def opened(path: Path, pages: list[Page]) -> Iterator[Snapshot]:
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
     }
+    cited = cite.cited(path)
     with duckdb.connect(config=config) as con:
         con.execute(f"ATTACH {quoted(str(path))} AS atlas (READ_ONLY)")
         con.execute("USE atlas")
         con.execute("SET enable_external_access = false")
-        snapshot = Snapshot(con, tuple(sorted({repo for p in pages for repo in p.front.exemplars})))
+        snapshot = Snapshot(con, tuple(sorted({repo for p in pages for repo in p.front.exemplars})), cite.line(cited))
         snapshot.add_what_ifs([w for p in pages for w in p.front.what_if])
         snapshot.add_reserves([r for p in pages for r in p.front.reserve])
         yield snapshot

@@ -1,6 +1,6 @@
 """A crawl: list what is selected, fetch the configs that changed, and say of every repository what it came to.
 
-    with crawl.run(home, endpoint, selection) as result:      # the only writer of the home's archive until the end
+    with crawl.run(Wanted(home, endpoint, selection)) as result:   # the only writer of the home's archive until the end
         for record in result.records(): ...
         publish(...)
         result.finish()                                       # from here on the next crawl is held against this one
@@ -14,6 +14,7 @@ import asyncio
 import sqlite3
 import time
 from collections import Counter
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -44,6 +45,21 @@ LOOK_UPS = 200
 """Vanished repositories that are asked about one by one; where more vanished they are taken as missing."""
 FAILED_SHARE = 0.05
 """Configs without an answer, beyond which the Hub counts as unavailable."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a crawl is asked for. `budget` is a number of requests, `token` None is anonymous, `today` is UTC's."""
+
+    home: Path
+    endpoint: str
+    selection: Selection
+    budget: int | None = None
+    token: str | None = field(default=None, repr=False)
+    allow_shrink: bool = False
+    limits: Limits | None = None
+    today: date | None = None
+    progress: Callable[[Progress], None] | None = None
 
 
 class CrawlResult:
@@ -127,46 +143,25 @@ class Staged:
         self.close()
 
 
-def staged(  # noqa: PLR0913 - each is an option of the command
-    home: Path,
-    endpoint: str,
-    selection: Selection,
-    budget: int | None = None,
-    *,
-    token: str | None = None,
-    allow_shrink: bool = False,
-    limits: Limits | None = None,
-    today: date | None = None,
-    progress: Callable[[Progress], None] | None = None,
-) -> Staged:
-    """Open a crawl into the archive of `home`; nothing is asked of the Hub yet. Options and errors as of `run`."""
-    day = today or datetime.now(UTC).date()
-    hub = Hub(endpoint, token=token, limits=limits or Limits(), budget=budget)
-    archive = Archive(home)
+def staged(wanted: Wanted) -> Staged:
+    """Open a crawl into the archive of the home; nothing is asked of the Hub yet. Errors as of `run`."""
+    day = wanted.today or datetime.now(UTC).date()
+    hub = Hub(wanted.endpoint, token=wanted.token, limits=wanted.limits or Limits(), budget=wanted.budget)
+    archive = Archive(wanted.home)
     try:
-        started = archive.begin(selection.key(endpoint), day=day.isoformat())
+        started = archive.begin(wanted.selection.key(wanted.endpoint), day=day.isoformat())
     except sqlite3.DatabaseError as error:
         archive.close()
         raise archive.damaged(error) from error
     except BaseException:
         archive.close()
         raise
-    return Staged(archive, Crawl(archive, started, hub, selection, progress or _quiet), allow_shrink=allow_shrink)
+    crawl = Crawl(archive, started, hub, wanted.selection, wanted.progress or _quiet)
+    return Staged(archive, crawl, allow_shrink=wanted.allow_shrink)
 
 
-def run(  # noqa: PLR0913 - each is an option of the command
-    home: Path,
-    endpoint: str,
-    selection: Selection,
-    budget: int | None = None,
-    *,
-    token: str | None = None,
-    allow_shrink: bool = False,
-    limits: Limits | None = None,
-    today: date | None = None,
-    progress: Callable[[Progress], None] | None = None,
-) -> CrawlResult:
-    """Crawl into the archive of `home`. `budget` is a number of requests, `token` None is anonymous, `today` is UTC's.
+def run(wanted: Wanted) -> CrawlResult:
+    """Crawl into the archive of the home.
 
     Raises:
         Busy: another crawl of this home is running.
@@ -175,10 +170,7 @@ def run(  # noqa: PLR0913 - each is an option of the command
         Corrupt: the archive is damaged.
         AtlasError: the archive cannot be written.
     """
-    crawl = staged(
-        home, endpoint, selection, budget, token=token, allow_shrink=allow_shrink, limits=limits, today=today,
-        progress=progress,
-    )  # fmt: skip
+    crawl = staged(wanted)
     try:
         crawl.fetch(crawl.list())
         return crawl.result()

@@ -83,8 +83,11 @@ class Quota:
     def known(self) -> dict[str, tuple[int, float]]:
         """Per policy that the Hub told of: requests left, and seconds until they are renewed."""
         now = time.monotonic()
-        told = {name: window for name, window in self._windows.items() if window.remaining is not None}
-        return {name: (window.remaining or 0, max(0.0, window.resets_at - now)) for name, window in told.items()}
+        return {
+            name: (window.remaining, max(0.0, window.resets_at - now))
+            for name, window in self._windows.items()
+            if window.remaining is not None
+        }
 
     def learn(self, kind: str, headers: Mapping[str, str]) -> None:
         """Take in what an answer tells about the quota; header names in lower case."""

@@ -98,8 +98,10 @@ def seal(*values: str | bytes | float | None) -> str:
 
 def put(connection: sqlite3.Connection, table: str, rows: Iterable[Sequence[object]], how: str = "REPLACE") -> None:
     """Add rows, values in the order of the columns, each with its seal; `how` is for one that is there already."""
-    places = ", ".join(f"?{i + 1}" for i in range(len(TABLES[table])))
-    connection.executemany(f"INSERT OR {how} INTO {table} VALUES ({places}, seal_of('{table}', {places}))", rows)
+    names = [f"v{i}" for i in range(len(TABLES[table]))]
+    places = ", ".join(f":{name}" for name in names)
+    named = (dict(zip(names, row, strict=True)) for row in rows)
+    connection.executemany(f"INSERT OR {how} INTO {table} VALUES ({places}, seal_of('{table}', {places}))", named)
 
 
 def reseal(connection: sqlite3.Connection, table: str, where: str, *values: object) -> None:

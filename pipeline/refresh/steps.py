@@ -210,14 +210,16 @@ def staged(options: Options, day: dt.date, watch: Callable[[Progress], None] | N
     from pipeline.hub import crawl as crawler
 
     return crawler.staged(
-        options.home,
-        options.endpoint or "https://huggingface.co",
-        options.selection,
-        options.budget,
-        token=options.token,
-        allow_shrink=options.allow_shrink,
-        today=day,
-        progress=watch,
+        crawler.Wanted(
+            options.home,
+            options.endpoint or "https://huggingface.co",
+            options.selection,
+            options.budget,
+            token=options.token,
+            allow_shrink=options.allow_shrink,
+            today=day,
+            progress=watch,
+        )
     )
 
 
@@ -348,9 +350,7 @@ def prepared(
 ) -> AbstractContextManager[Prepared]:
     """Write and validate the snapshot on entering, publish it on leaving."""
     source = options.source if options.source in (CATALOGUE, HUB) else Path(options.source).name
-    return snapshot.prepared(
-        options.home,
-        content,
+    about = snapshot.Publication(
         day=gathered.day,
         source=source,
         listed=gathered.listed,
@@ -358,6 +358,7 @@ def prepared(
         day_was_asked_for=options.day is not None,
         allow_shrink=options.allow_shrink,
     )
+    return snapshot.prepared(options.home, content, about)
 
 
 def report(

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from threading import Thread
 from typing import TypeVar
 
 from pipeline.errors import AtlasError
@@ -33,16 +34,38 @@ def submitting(workers: int) -> Iterator[Callable[[list[bytes]], Pending]]:
 
     They are started afresh, not forked: libraries with threads of their own do not survive a fork.
     """
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_left_to_the_parent)
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_bound_to_the_parent)
     try:
-        yield lambda raws: _Handed(_alive(lambda: pool.submit(batches.texts, raws)))
+        yield lambda raws: _Handed(_alive(lambda: _submitted(pool, raws)))
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _left_to_the_parent() -> None:
-    """Ctrl-C reaches every process of a terminal: the parent ends the others."""
+def _submitted(pool: ProcessPoolExecutor, raws: list[bytes]) -> Future[Tables]:
+    with _unheard():
+        return pool.submit(batches.texts, raws)
+
+
+def _bound_to_the_parent() -> None:
+    """Ctrl-C reaches every process of a terminal: the parent ends the others. They end with it, however it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_the_parent, daemon=True).start()
+
+
+def _end_with_the_parent() -> None:
+    if (parent := parent_process()) is not None:
+        parent.join()
+        os._exit(1)
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Keep Ctrl-C until afterwards: what is started meanwhile does not hear it before it is told to leave it alone."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _alive(ask: Callable[[], T]) -> T:

@@ -9,15 +9,14 @@ from pipeline.engines.record import GIB, Engine, Geometry, Prediction, Rule
 from pipeline.serve.fit import LONGEST, Fit, Wanted
 from pipeline.sheets.lines import DIM, STRONG, WARN, WIDTH, Line, title, wrapped
 from pipeline.text import shorten, terminal
-from pipeline.units import binary, scaled
+from pipeline.units import binary
 
 ORDER = "most parameters first, then by name"
 _LABEL = 20
 
 
 def _row(label: str, value: str, more: str = "") -> Line:
-    room = WIDTH - 2 - _LABEL - len(value)
-    return [(f"  {label:<{_LABEL}}", DIM), (value, STRONG), (shorten(f"  {more}", room) if more else "", DIM)]
+    return [(f"  {label:<{_LABEL}}", DIM), (value, STRONG), (f"  {more}" if more else "", DIM)]
 
 
 def sheets(found: list[Fit], w: Wanted) -> Iterator[Line]:
@@ -41,6 +40,10 @@ def _gib(n: float) -> str:
     return f"{n / GIB:,.2f} GiB"
 
 
+def _size(n: float | None) -> str:
+    return "-" if n is None else _gib(n)
+
+
 def _sheet(f: Fit, w: Wanted) -> Iterator[Line]:
     word, style = {True: ("fits", "green"), False: ("does not fit", WARN), None: ("not known", WARN)}[f.fits]
     name = shorten(terminal(f.name), WIDTH - 14)
@@ -55,7 +58,7 @@ def _sheet(f: Fit, w: Wanted) -> Iterator[Line]:
 
 def _ledger(f: Fit, w: Wanted) -> Iterator[Line]:
     assert f.weight_bytes is not None  # noqa: S101 - the caller looked
-    yield _row("weights", _gib(f.weight_bytes), f"{f.weights_are}; {scaled(f.params_total or 0)} parameters")
+    yield _row("weights", _gib(f.weight_bytes), f.weights_are or "")
     if f.reserve:
         yield _row("reserve", _gib(f.reserve), "for all else, as stated")
     if f.cache_bytes_per_sequence is not None and f.at is not None:
@@ -75,7 +78,7 @@ def _bounds(f: Fit) -> Iterator[Line]:
     b = f.bounds
     if b is None or not f.fits:
         return
-    moved = f"at least: {binary(b.weight_bytes_read)} of weights, {binary(b.cache_bytes_read)} of cache"
+    moved = f"at least: {binary(b.weight_bytes_read)} weights, {binary(b.cache_bytes_read)} cache"
     for label, seconds, what in (
         ("a step, bandwidth", b.seconds_by_bandwidth, moved),
         ("a step, rate", b.seconds_by_rate, "at least: operations over dense rate"),
@@ -96,11 +99,11 @@ def table(shown: list[Fit], found: list[Fit], w: Wanted) -> Iterator[Line]:
     yield from _asked(w)
     yield [(f"{'model':<38}{'weights':>11}{'a sequence':>12}{'sequences':>10}{'left':>9}", "bold cyan")]
     for f in shown:
-        each = "-" if f.cache_bytes_per_sequence is None else _gib(f.cache_bytes_per_sequence)
+        each = _size(f.cache_bytes_per_sequence)
         most = "-" if f.sequences is None else f"{f.sequences:,}" if f.sequences < LONGEST else "any"
         name = shorten(terminal(f.name), 37)
         left = "-" if f.left_bytes is None else f"{f.left_bytes / GIB:,.1f}"
-        yield [(f"{name:<38}", ""), (f"{_gib(f.weight_bytes or 0):>11}{each:>12}{most:>10}{left:>9}", "")]
+        yield [(f"{name:<38}", ""), (f"{_size(f.weight_bytes):>11}{each:>12}{most:>10}{left:>9}", "")]
     fitting = sum(holds(f, w) for f in found)
     unknown = sum(f.fits is None for f in found)
     at = "each model's stated context" if w.at is None else f"{w.at:,} tokens"

@@ -51,6 +51,17 @@ def _supposed(d: Derived, parts: tuple[Stage, ...], split: Split, word: str) -> 
     return Weights(made.per_stage, says, (note, *made.notes))
 
 
+def _apart(d: Derived) -> int:
+    """Weights beside the language model's. Raises `Undescribed` where some are stored that nothing counts."""
+    f = d.fingerprint
+    known = {"towers": f.params_towers if f.has_towers else 0, "draft layers": f.params_mtp if f.n_mtp_layers else 0}
+    known["buffers"] = f.params_buffers
+    uncounted = [name for name, n in known.items() if n is None]
+    if uncounted:
+        raise Undescribed(f"{' and '.join(uncounted)} are stored with the language model and not counted")
+    return sum(n for n in known.values() if n is not None)
+
+
 def _beside(d: Derived) -> tuple[str, ...]:
     """What a checkpoint also stores and bf16 weights of the language model leave out."""
     f = d.fingerprint
@@ -70,9 +81,10 @@ def _dealt(d: Derived, parts: tuple[Stage, ...], split: Split, stored: int, plai
     if split == Split():
         return Weights((stored,), "as stored")
     f = d.fingerprint
-    total = f.params_total or 1
-    apart = (f.params_towers or 0) + (f.params_mtp or 0) + (f.params_buffers or 0)
-    beside = max(0, stored - plain * total) if plain else min(stored, 2 * apart)
+    if f.params_total is None:
+        raise Undescribed("the weights are not counted")
+    total = f.params_total
+    beside = max(0, stored - plain * total) if plain else min(stored, 2 * _apart(d))
     width, share = (stored - beside) / total, total / (split.tp * split.pp)
     over = 0 if plain else max(0.0, _WIDEST - width)
     per_stage = tuple(ceil(beside + p.params * width + max(0.0, p.params - share) * over) for p in parts)

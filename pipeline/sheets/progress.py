@@ -32,19 +32,33 @@ def _plainly(*, quiet: bool) -> Callable[[Progress], None]:
     return tell
 
 
-def _counting() -> Any:
-    """A column that counts down while the Hub gives no answer, or a quota is waited for."""
+def _bars() -> Any:
+    """Bars, and below them a line that counts down while the Hub gives no answer, or a quota is waited for."""
     import msgspec
-    from rich.progress import ProgressColumn
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
     from rich.text import Text
 
-    class Counting(ProgressColumn):
-        def render(self, task: Any) -> Text:
-            now = task.fields["now"]
-            left = task.fields["until"] - time.monotonic()
-            return Text("" if now is None or left <= 0 else waiting(msgspec.structs.replace(now, pause_seconds=left)))
+    class Counting(Bars):
+        now: Progress | None = None
+        until = 0.0
 
-    return Counting()
+        def get_renderables(self) -> Iterator[Any]:
+            yield from super().get_renderables()
+            left = self.until - time.monotonic()
+            if self.now is not None and left > 0:
+                # A line of its own, uncut: beside the bars a terminal of 80 columns has no room for it.
+                yield Text(waiting(msgspec.structs.replace(self.now, pause_seconds=left)), no_wrap=True)
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
+    return Counting(*columns, console=Console(stderr=True), transient=True)
 
 
 def waiting(now: Progress) -> str:
@@ -60,20 +74,8 @@ def watching(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
     if quiet or not sys.stderr.isatty():
         yield _plainly(quiet=quiet)
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
-
     began = time.monotonic()
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
-        _counting(),
-    )
-    bars = Bars(*columns, console=Console(stderr=True), transient=True)
+    bars = _bars()
     tasks: dict[str, int] = {}
 
     def show(now: Progress) -> None:
@@ -81,10 +83,10 @@ def watching(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
             return
         bars.start()
         if now.stage not in tasks:
-            tasks[now.stage] = bars.add_task(WORDS.get(now.stage, now.stage), total=None, note="", now=None, until=0.0)
+            tasks[now.stage] = bars.add_task(WORDS.get(now.stage, now.stage), total=None, note="")
         waited = f"waited {now.waited_seconds:.0f} s for quota" if now.waited_seconds >= 1 else ""
-        bars.update(tasks[now.stage], completed=now.done, total=now.total, note=waited, now=now,  # pyright: ignore[reportArgumentType]
-                    until=time.monotonic() + now.pause_seconds)  # fmt: skip
+        bars.now, bars.until = now, time.monotonic() + now.pause_seconds
+        bars.update(tasks[now.stage], completed=now.done, total=now.total, note=waited)
 
     try:
         yield show

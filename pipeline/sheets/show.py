@@ -136,9 +136,11 @@ def _reported(found: Found) -> Iterator[Line]:
     if not found.reported:
         return
     yield title("Reported", "what sources state, not derived here")
-    for fact, value, unit, citation in found.reported:
-        said = f"{int(value):,} {unit}" if value.isdecimal() else value
-        yield [(f"  {terminal(fact):<18} ", ""), (f"{shorten(terminal(said), 58)}", "bold")]
+    for citation in dict.fromkeys(c for *_, c in found.reported):
+        for fact, value, unit, said_by in found.reported:
+            if said_by == citation:
+                said = f"{int(value):,} {unit}" if value.isdecimal() else value
+                yield [(f"  {terminal(fact):<18} ", ""), (f"{shorten(terminal(said), 58)}", "bold")]
         yield from wrapped(terminal(citation), 4, DIM)
     yield []
 

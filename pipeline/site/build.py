@@ -15,7 +15,7 @@ from pipeline import durable
 from pipeline.drawing import picture
 from pipeline.errors import Invalid
 from pipeline.guide import render
-from pipeline.site import book, changed, listing, newsroom, pages, programs, search, sheet, words
+from pipeline.site import book, changed, listing, newsroom, pages, programs, search, sheet, trends, words
 from pipeline.site.gather import Gathered, gather
 from pipeline.site.shell import Page, framed
 
@@ -102,7 +102,7 @@ def made_of(home: Path, snapshot_path: Path, *, parquet: bool = True) -> Site:
     sheets = {d.name.partition("/")[2]: sheet.path(d) for d in g.designs}
     guide = book.pages({p: t for p, t in report.files.items() if p.endswith(".md")}, sheets)
     own = [pages.home(g), listing.page(g), pages.signs(), pages.compare(), pages.search(), *pages.gallery(g)]
-    own += [changed.page(g, found, why), newsroom.page(snapshot_path)]
+    own += [changed.page(g, found, why), trends.page(home, g.snapshot), newsroom.page(snapshot_path)]
     made |= dict(_designs(home, g))
     searched = [(p.path, p.title, p.body) for p in (*guide, *own) if "/models/" not in p.path]
     made |= {
@@ -120,7 +120,9 @@ def made_of(home: Path, snapshot_path: Path, *, parquet: bool = True) -> Site:
 
 
 def _about(g: Gathered) -> str:
-    return f"Snapshot {g.snapshot} from {g.source}, schema {g.schema_version}, atlas {g.code_version}"
+    return (
+        f"Snapshot {g.snapshot} from {g.source}, schema {g.schema_version}, atlas {g.code_version}. Cite as: {g.cited}"
+    )
 
 
 def _designs(home: Path, g: Gathered) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ from pipeline.errors import AtlasError
 from pipeline.site.gather import Design, Gathered, opened
 from pipeline.site.html import esc, link, section, table
 from pipeline.site.shell import Page
-from pipeline.store import diff, shelf
+from pipeline.store import diff, shelf, trusted, versions
 from pipeline.text import terminal
 
 if TYPE_CHECKING:
@@ -25,17 +25,18 @@ History = Mapping[str, tuple[str, ...]]
 
 def before(home: Path, snapshot: str) -> tuple[Difference | None, str]:
     """The difference from the snapshot before this one; or nothing, and why."""
-    standing = _standing(home)
-    if snapshot not in standing or standing.index(snapshot) == 0:
+    names = standing(home)
+    if snapshot not in names or names.index(snapshot) == 0:
         return None, f"{snapshot} is the first snapshot here: there is nothing to compare it with."
-    earlier = standing[standing.index(snapshot) - 1]
+    earlier = names[names.index(snapshot) - 1]
     try:
         return diff.diff(home, earlier, snapshot), ""
     except AtlasError as error:
         return None, f"{earlier} cannot be compared with {snapshot}: {error}"
 
 
-def _standing(home: Path) -> list[str]:
+def standing(home: Path) -> list[str]:
+    """The snapshots that were not taken back, by date."""
     index = shelf.read(shelf.folder(home))
     return sorted((e.id for e in index.snapshots if e.id not in index.retracted), key=shelf.order)
 
@@ -44,7 +45,7 @@ def history(home: Path, snapshot: str, designs: list[Design]) -> tuple[History, 
     """For each design the snapshots up to this one that know it, and how many could be read."""
     found: dict[str, list[str]] = {d.design_id: [] for d in designs}
     read = 0
-    for each in [s for s in _standing(home) if shelf.order(s) <= shelf.order(snapshot)]:
+    for each in [s for s in standing(home) if shelf.order(s) <= shelf.order(snapshot)]:
         known = _designs_of(home, each)
         read += known is not None
         for design_id in found.keys() & (known or frozenset()):
@@ -54,12 +55,23 @@ def history(home: Path, snapshot: str, designs: list[Design]) -> tuple[History, 
 
 def _designs_of(home: Path, snapshot: str) -> frozenset[str] | None:
     """The designs of a snapshot; nothing where its file is damaged or of another schema."""
-    try:
-        _, path = shelf.locate(home, snapshot)
-    except AtlasError:
+    path = kept(home, snapshot)
+    if path is None:
         return None
     with opened(path) as con:
         return frozenset(d for (d,) in con.execute("SELECT design_id FROM designs").fetchall())
+
+
+def kept(home: Path, snapshot: str) -> Path | None:
+    """The file of a snapshot; nothing where it is damaged or of another schema."""
+    place = shelf.folder(home)
+    try:
+        entry = shelf.read(place).entry(snapshot)
+        versions.require_readable(entry.id, entry.schema_version)
+        (path,) = trusted.checked(place, [entry])
+    except AtlasError:
+        return None
+    return path
 
 
 def told(design_id: str, found: History, read: int) -> list[str]:

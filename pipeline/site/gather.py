@@ -13,6 +13,7 @@ import msgspec
 from atlas.derived import Derived
 from atlas.interpret import derive
 from pipeline.errors import Corrupt
+from pipeline.store import cite
 from pipeline.store.build import WHOLE
 from schemas.tables import quoted
 from schemas.vocabulary import Component
@@ -79,6 +80,8 @@ class Gathered(msgspec.Struct, frozen=True):
     schema_version: str
     models: list[Row]
     designs: list[Design]
+    cited: str
+    """The line to cite the snapshot by."""
 
 
 def gather(path: Path) -> Gathered:
@@ -98,6 +101,7 @@ def gather(path: Path) -> Gathered:
             str(about["schema_version"]),
             models,
             _designs(con, models),
+            cite.line(cite.cited(path)),
         )
 
 

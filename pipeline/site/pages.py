@@ -33,6 +33,7 @@ def home(g: Gathered) -> Page:
         ("compare.html", "Compare", "two to six designs: what differs, their curves, their drawings"),
         ("guide/index.html", "Guide", "how each technique works and what it costs, every number from the data"),
         ("changes.html", "What changed", "since the snapshot before"),
+        ("trends.html", "Trends", "the kept snapshots in a row, and designs by release date"),
         ("data.html", "Data", "JSON, Parquet, and what the columns mean"),
     )
     items = "".join(f"<li>{link(href, title)}<span>{esc(said)}</span></li>" for href, title, said in ways)

@@ -173,6 +173,8 @@ def _values(table: Table) -> str:
 
 
 def _insert(con: duckdb.DuckDBPyConnection, table: Table, rows: pl.DataFrame) -> None:
+    if rows.is_empty():
+        return
     con.register("incoming", Stream(rows))
     con.execute(f"INSERT INTO {table.name} SELECT {_values(table)} FROM incoming")
     con.unregister("incoming")

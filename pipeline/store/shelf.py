@@ -213,17 +213,6 @@ def locate(home: Path, snapshot_id: str | None = None, *, of_any_major: bool = F
     return entry, checked(place, entry)
 
 
-def all_of(home: Path, last: str | None = None) -> list[tuple[Entry, Path]]:
-    """Every snapshot that stands, each checked, in order of publication; `last` (the latest) comes last.
-
-    Raises as `locate`.
-    """
-    place = folder(home)
-    index = read(place)
-    end = index.entry(last)
-    return [(e, checked(place, e)) for e in [*(e for e in index.standing if e.id != end.id), end]]
-
-
 def retract(home: Path, snapshot_id: str, why: str) -> Index:
     """Take a snapshot back, with the reason; `latest` becomes the last that still stands, or none. Return the index.
 

@@ -43,6 +43,22 @@ class Published(NamedTuple):
     digests: Digests
 
 
+class Publication(msgspec.Struct, frozen=True, kw_only=True):
+    """What a publication is told beside its tables.
+
+    `listed` is the number of repositories the refresh listed: every one must be a row of `models`. A day before the
+    latest snapshot's becomes that day (the clock may go back), or is an error where the user named it. Without
+    `allow_shrink` few of the repositories that the latest snapshot holds may be gone, whatever the source.
+    """
+
+    day: dt.date
+    source: str
+    listed: int
+    code_version: str
+    day_was_asked_for: bool = False
+    allow_shrink: bool = True
+
+
 class Prepared:
     """A publication under way: its digests, and, once it is left, what came of it."""
 
@@ -62,22 +78,8 @@ class Prepared:
         return self._published
 
 
-def publish(
-    home: Path,
-    content: Tables,
-    *,
-    day: dt.date,
-    source: str,
-    listed: int,
-    code_version: str,
-    day_was_asked_for: bool = False,
-    allow_shrink: bool = True,
-) -> Published:
-    """Publish these tables as the latest snapshot of `day`, unless the latest says exactly the same.
-
-    `listed` is the number of repositories the refresh listed: every one must be a row of `models`. A day before the
-    latest snapshot's becomes that day (the clock may go back), or is an error where the user named it. Without
-    `allow_shrink` few of the repositories that the latest snapshot holds may be gone, whatever the source.
+def publish(home: Path, content: Tables, about: Publication) -> Published:
+    """Publish these tables as the latest snapshot of its day, unless the latest says exactly the same.
 
     Raises:
         Usage: the day asked for is before the latest snapshot's, or years ahead of the clock.
@@ -85,42 +87,29 @@ def publish(
         Busy: another process publishes.
         AtlasError: the disk is full, failing or read-only; nothing was published.
     """
-    with prepared(
-        home, content, day=day, source=source, listed=listed, code_version=code_version,
-        day_was_asked_for=day_was_asked_for, allow_shrink=allow_shrink,
-    ) as ready:  # fmt: skip
+    with prepared(home, content, about) as ready:
         pass
     return ready.published
 
 
 @contextmanager
-def prepared(
-    home: Path,
-    content: Tables,
-    *,
-    day: dt.date,
-    source: str,
-    listed: int,
-    code_version: str,
-    day_was_asked_for: bool = False,
-    allow_shrink: bool = True,
-) -> Iterator[Prepared]:
+def prepared(home: Path, content: Tables, about: Publication) -> Iterator[Prepared]:
     """What `publish` does, in two: on entering the snapshot is written and judged, on leaving it is published."""
     place = shelf.folder(home)
     with lock(place):
         sweep(place)
         index = _adopt(place, shelf.read(place))
-        _refuse_the_past(index, day, asked_for=day_was_asked_for)
+        _refuse_the_past(index, about)
         latest = index.entry(None) if index.latest else None
         held = staged(content)
-        if latest and not allow_shrink:
+        if latest and not about.allow_shrink:
             shrink.guard(place, latest, held)
         origin = Origin(
-            shelf.next_id(place, index, day), source, listed, code_version,
+            shelf.next_id(place, index, about.day), about.source, about.listed, about.code_version,
             previous_id=latest.id if latest else None, previous_digest=latest.manifest if latest else None,
         )  # fmt: skip
         try:
-            with _made(place, index, held, origin, day) as ready:
+            with _made(place, index, held, origin, about.day) as ready:
                 yield ready
         except _NothingNew as same:
             yield Prepared(same.standing.digests, same.standing)
@@ -207,11 +196,13 @@ def _seen(place: Path, latest: Entry | None) -> pl.DataFrame | None:
         return None
 
 
-def _refuse_the_past(index: Index, day: dt.date, *, asked_for: bool) -> None:
-    if asked_for and day > dt.datetime.now(dt.UTC).date() + FARTHEST:
-        raise Usage(f"--date {day} is more than two years ahead: no later snapshot could be dated before it")
-    if asked_for and index.latest and day < shelf.order(index.latest)[0]:
-        raise Usage(f"--date {day} is before the latest snapshot, {index.latest}; snapshots only go forward")
+def _refuse_the_past(index: Index, about: Publication) -> None:
+    if not about.day_was_asked_for:
+        return
+    if about.day > dt.datetime.now(dt.UTC).date() + FARTHEST:
+        raise Usage(f"--date {about.day} is more than two years ahead: no later snapshot could be dated before it")
+    if index.latest and about.day < shelf.order(index.latest)[0]:
+        raise Usage(f"--date {about.day} is before the latest snapshot, {index.latest}; snapshots only go forward")
 
 
 def _entry(path: Path, origin: Origin, manifest: str, digests: Digests) -> Entry:

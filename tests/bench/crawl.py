@@ -44,7 +44,7 @@ def ours(endpoint: str, folder: Path) -> int:
     from pipeline.hub.limits import Limits
     from pipeline.hub.listing import Selection
 
-    with crawl.run(folder, endpoint, Selection(), limits=Limits(workers=WORKERS)) as result:
+    with crawl.run(crawl.Wanted(folder, endpoint, Selection(), limits=Limits(workers=WORKERS))) as result:
         return result.summary.outcomes["ok"]
 
 
@@ -100,11 +100,11 @@ def memory(repos: int) -> None:
 
     started = time.perf_counter()
     with hub(repos) as endpoint, tempfile.TemporaryDirectory() as folder:
-        with crawl.run(Path(folder), endpoint, Selection()) as result:
+        with crawl.run(crawl.Wanted(Path(folder), endpoint, Selection())) as result:
             records = sum(1 for _ in result.records())
             result.finish()
         size = sum(file.stat().st_size for file in Path(folder, "archive").iterdir())
-        with crawl.run(Path(folder), endpoint, Selection()) as result:
+        with crawl.run(crawl.Wanted(Path(folder), endpoint, Selection())) as result:
             again = result.summary
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     spent = time.perf_counter() - started

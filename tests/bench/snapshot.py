@@ -115,7 +115,9 @@ def _run(home: Path) -> None:
 
 
 def _publish(home: Path, content: dict[str, pl.DataFrame]) -> snapshot.Published:
-    return snapshot.publish(home, content, day=DAY, source="bench", listed=MODELS, code_version="bench")
+    return snapshot.publish(
+        home, content, snapshot.Publication(day=DAY, source="bench", listed=MODELS, code_version="bench")
+    )
 
 
 def _plain(path: Path, content: dict[str, pl.DataFrame]) -> None:

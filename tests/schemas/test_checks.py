@@ -92,7 +92,9 @@ def con(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyCon
     """The hand-made snapshot in memory, to be changed inside transactions."""
     home = tmp_path_factory.mktemp("home")
     made = snapshot.publish(
-        home, hand_made.content(), day=hand_made.DAY, source="hand", listed=hand_made.LISTED, code_version="0"
+        home,
+        hand_made.content(),
+        snapshot.Publication(day=hand_made.DAY, source="hand", listed=hand_made.LISTED, code_version="0"),
     )
     with duckdb.connect() as con:
         con.execute(f"ATTACH '{made.path}' AS made (READ_ONLY)")
@@ -203,5 +205,9 @@ def test_a_refused_snapshot_is_not_published(tmp_path: Path) -> None:
     content = hand_made.content()
     content["parameters"] = content["parameters"].head(3)
     with pytest.raises(Invalid, match="params_ffn_dense equals the sum over parameters"):
-        snapshot.publish(tmp_path, content, day=hand_made.DAY, source="hand", listed=hand_made.LISTED, code_version="0")
+        snapshot.publish(
+            tmp_path,
+            content,
+            snapshot.Publication(day=hand_made.DAY, source="hand", listed=hand_made.LISTED, code_version="0"),
+        )
     assert [p.name for p in (tmp_path / "snapshots").iterdir() if p.name != ".lock"] == []

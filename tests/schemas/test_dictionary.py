@@ -16,7 +16,9 @@ from schemas.registry import TABLES
 def test_it_tells_of_every_column_in_the_file(tmp_path: Path) -> None:
     """Every table, view and column of a snapshot has its row, with the type the file has."""
     made = snapshot.publish(
-        tmp_path, hand_made.content(), day=hand_made.DAY, source="hand", listed=hand_made.LISTED, code_version="0"
+        tmp_path,
+        hand_made.content(),
+        snapshot.Publication(day=hand_made.DAY, source="hand", listed=hand_made.LISTED, code_version="0"),
     )
     sections = {part.split("\n", 1)[0]: part for part in dictionary.markdown().split("\n## ")[1:]}
     with duckdb.connect(str(made.path), read_only=True) as con:

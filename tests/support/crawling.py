@@ -35,7 +35,7 @@ def crawled(
     """Crawl to the end and return the records by name, with the summary."""
     endpoint = hub if isinstance(hub, str) else hub.endpoint
     limits = replace(FAST, **options.pop("limits", {}))
-    with crawl.run(home, endpoint, selection or Selection(), limits=limits, **options) as result:
+    with crawl.run(crawl.Wanted(home, endpoint, selection or Selection(), limits=limits, **options)) as result:
         records = {record.repo_id: record for record in result.records()}
         if finish:
             result.finish()

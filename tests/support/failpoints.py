@@ -6,6 +6,8 @@ import ast
 
 from places import ROOT
 
+from pipeline.durable import STAGES
+
 PIPELINE = ROOT / "pipeline"
 
 
@@ -19,3 +21,12 @@ def points() -> dict[str, list[str]]:
                 for point in named:
                     found.setdefault(str(point), []).append(f"{path.name}:{node.lineno}")
     return found
+
+
+INNER = ("snapshot.table", "snapshot.record", "snapshot.manifest", "snapshot.complete")
+"""Points inside a file that is being written."""
+
+
+def passages() -> list[str]:
+    """Every passage of every write by its name."""
+    return [*(f"{point}.{stage}" for point in points() for stage in STAGES), *INNER]

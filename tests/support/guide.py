@@ -64,7 +64,9 @@ def publish(place: Path, configs: Mapping[str, bytes]) -> Path:
     """Publish a snapshot of these configs under a home; return its file."""
     day = dt.date(2026, 11, 29)
     tables = derive.tables(derive.Input(repo, raw, "catalogue", day) for repo, raw in configs.items())
-    return snapshot.publish(place, tables, day=day, source="catalogue", listed=len(configs), code_version="0.2.0").path
+    return snapshot.publish(
+        place, tables, snapshot.Publication(day=day, source="catalogue", listed=len(configs), code_version="0.2.0")
+    ).path
 
 
 @cache

@@ -231,6 +231,11 @@ class HubServer:
         """Forget every scripted fault."""
         self._faults.clear()
 
+    @property
+    def is_ill(self) -> bool:
+        """Whether a fault is scripted."""
+        return bool(self._faults)
+
     def forget(self) -> None:
         """Forget the requests seen so far."""
         self.requests.clear()

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import guide
 import pytest
+import scoreboard
 import shrunk
 from places import ROOT
 
@@ -91,6 +92,13 @@ def shown(expected: str, printed: str) -> list[str]:
         if part and not found:
             return [part]
     return []
+
+
+def test_the_table_of_readme_is_counted_from_the_repositorys_own_data() -> None:
+    """Rows and the sentence about other tools are those that the data give."""
+    text = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    for line in (*scoreboard.lines(), scoreboard.beside()):
+        assert line in text, line
 
 
 def test_pages_link_to_files_that_are_here() -> None:

@@ -164,7 +164,9 @@ def test_the_manifest_says_what_was_published(tmp_path: Path) -> None:
     days = (hand_made.DAY, hand_made.DAY + dt.timedelta(days=1))
     content = hand_made.content()
     made = [
-        snapshot.publish(tmp_path, rows, day=day, source="hand", listed=hand_made.LISTED, code_version="0.1")
+        snapshot.publish(
+            tmp_path, rows, snapshot.Publication(day=day, source="hand", listed=hand_made.LISTED, code_version="0.1")
+        )
         for day, rows in zip(days, (content | {"reported": content["reported"].head(0)}, content), strict=True)
     ]
     with duckdb.connect(str(made[1].path), read_only=True) as con:

@@ -8,28 +8,30 @@ from pathlib import Path
 
 import pytest
 import years
+import years_made
 from crawling import start_crawl
 from hub_server import HubServer, Population
 
 pytestmark = pytest.mark.slow
 
 
-def kept(rows: list[tuple[object, ...]]) -> dict[object, tuple[object, ...]]:
-    """Rows by name; of a repository that cannot be read now, how it stands, and not the config it had before."""
-    return {row[0]: row[1:] if row[1] == "ok" else row[1:2] for row in rows}
+@pytest.fixture(autouse=True)
+def _cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Days without what costs and does not matter here."""
+    years_made.cheapen(monkeypatch)
 
 
 def hold(seed: int, days: int, place: Path) -> years.Life:
     """Live, and hold the end against an honest crawl; every snapshot on the way still proves itself."""
     life = years.lived(seed, days, place / "lived")
-    assert life.unexpected == [], seed
-    lived, honest = kept(years.standing(place / "lived")), kept(years.honest(life, place / "honest"))
+    assert life.unexpected == [], (seed, life.unexpected, life.told)
+    lived, honest = years.kept(years.standing(place / "lived")), years.kept(years.honest(life, place / "honest"))
     # A repository that is gone is remembered as missing by who knew it, and unknown to who never did.
     assert {n: r for n, r in lived.items() if r != ("missing",)} == {
         n: r for n, r in honest.items() if r != ("missing",)
     }, seed
     assert years.proven(place / "lived") >= 1
-    told = [p for p in place.rglob("*") if p.is_file() and years.CANARY.encode() in p.read_bytes()]
+    told = [p for p in place.rglob("*") if p.is_file() and years_made.CANARY.encode() in p.read_bytes()]
     assert told == []
     return life
 
@@ -65,8 +67,8 @@ def test_days_of_kills_end_like_an_honest_crawl(seed: int, tmp_path: Path) -> No
             process.join(draw.uniform(0.05, 0.6))
             process.kill()
             process.join()
-        years.refreshed(tmp_path, hub, years.START)
+        years_made.refreshed(tmp_path, hub, years.START)
         with sqlite3.connect(tmp_path / "archive/hub.sqlite") as database:
             assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         life = years.Life(seed, hub.population, draw)
-        assert kept(years.standing(tmp_path)) == kept(years.honest(life, tmp_path / "honest"))
+        assert years.kept(years.standing(tmp_path)) == years.kept(years.honest(life, tmp_path / "honest"))

@@ -18,7 +18,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with a small snapshot made by hand."""
     place = tmp_path_factory.mktemp("home")
     snapshot.publish(
-        place, hand_made.content(), day=hand_made.DAY, source="hand", listed=hand_made.LISTED, code_version="0"
+        place,
+        hand_made.content(),
+        snapshot.Publication(day=hand_made.DAY, source="hand", listed=hand_made.LISTED, code_version="0"),
     )
     return place
 

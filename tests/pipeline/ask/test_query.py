@@ -28,7 +28,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     content["models"] = content["models"].with_columns(hostile)
     home = tmp_path_factory.mktemp("home")
     return snapshot.publish(
-        home, content, day=hand_made.DAY, source="hand", listed=hand_made.LISTED, code_version="0"
+        home, content, snapshot.Publication(day=hand_made.DAY, source="hand", listed=hand_made.LISTED, code_version="0")
     ).path
 
 

@@ -27,7 +27,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with one snapshot."""
     home = tmp_path_factory.mktemp("home")
     snapshot.publish(
-        home, hand_made.content(), day=hand_made.DAY, source="hand", listed=hand_made.LISTED, code_version="0"
+        home,
+        hand_made.content(),
+        snapshot.Publication(day=hand_made.DAY, source="hand", listed=hand_made.LISTED, code_version="0"),
     )
     return home
 
@@ -94,7 +96,9 @@ def test_an_empty_home_is_said_to_be_empty(tmp_path: Path) -> None:
 def test_damage_ends_verify_and_sql_with_6(tmp_path: Path) -> None:
     """A flipped bit is reported by `verify`, and no query reads the file."""
     made = snapshot.publish(
-        tmp_path, hand_made.content(), day=hand_made.DAY, source="hand", listed=hand_made.LISTED, code_version="0"
+        tmp_path,
+        hand_made.content(),
+        snapshot.Publication(day=hand_made.DAY, source="hand", listed=hand_made.LISTED, code_version="0"),
     )
     assert "whole" in atlas(tmp_path, "snapshots", "verify").stdout
     data = bytearray(made.path.read_bytes())
@@ -159,7 +163,11 @@ def test_sql_sees_every_snapshot(tmp_path: Path) -> None:
         tables = hand_made.content()
         tables["models"] = tables["models"].with_columns(downloads=pl.lit(downloads, pl.Int64))
         snapshot.publish(
-            tmp_path, tables, day=dt.date.fromisoformat(day), source="hand", listed=hand_made.LISTED, code_version="0"
+            tmp_path,
+            tables,
+            snapshot.Publication(
+                day=dt.date.fromisoformat(day), source="hand", listed=hand_made.LISTED, code_version="0"
+            ),
         )
     latest = "(SELECT max(downloads) FROM models) AS d"
     asked = f"SELECT snapshot, day, count(*) AS n, {latest} FROM history GROUP BY ALL ORDER BY 1"

@@ -31,7 +31,9 @@ def published(home: Path, source: str = "hand", **listing: object) -> str:
     """A home with a snapshot written by hand; `listing` overrides columns of its models."""
     content = hand_made.content()
     content["models"] = content["models"].with_columns(**{k: pl.lit(v) for k, v in listing.items()})
-    snapshot.publish(home, content, day=hand_made.DAY, source=source, listed=hand_made.LISTED, code_version="0")
+    snapshot.publish(
+        home, content, snapshot.Publication(day=hand_made.DAY, source=source, listed=hand_made.LISTED, code_version="0")
+    )
     return str(home)
 
 

@@ -297,10 +297,10 @@ def test_a_clock_that_goes_back_overwrites_nothing(tmp_path: Path) -> None:
 def test_a_second_crawl_is_turned_away(tmp_path: Path) -> None:
     """While one crawl holds the archive, another ends with exit 5 within two seconds; after it the way is free."""
     with HubServer(Population(2)) as hub:
-        with crawl.run(tmp_path, hub.endpoint, Selection()):
+        with crawl.run(crawl.Wanted(tmp_path, hub.endpoint, Selection())):
             started = time.monotonic()
             with pytest.raises(Busy) as raised:
-                crawl.run(tmp_path, hub.endpoint, Selection())
+                crawl.run(crawl.Wanted(tmp_path, hub.endpoint, Selection()))
             assert time.monotonic() - started < 2
             assert raised.value.exit_code == 5
         crawled(tmp_path, hub)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import multiprocessing
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pipeline.errors import AtlasError
-from pipeline.refresh import batches, steps, tables, workers
+from pipeline.refresh import batches, tables
 from pipeline.refresh.tables import Input
 from pipeline.store import build
 
@@ -66,24 +64,3 @@ def test_every_batch_is_told_and_few_are_ahead() -> None:
         *range(batches.AHEAD + 1),
         *[batches.AHEAD] * (13 - batches.AHEAD - 1),
     ]
-
-
-def test_processes_give_the_tables_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Above a number of repositories batches go to two processes, and every table has the digest it has without."""
-    monkeypatch.setattr(workers, "FEW", 10)
-    one, two = (
-        steps.tabulate(steps.Gathered(iter(found()), DAY, len(found())), processes=processes) for processes in (1, 2)
-    )
-    assert build.digests(build.ordered(two)) == build.digests(build.ordered(one))
-
-
-def test_a_killed_process_is_told_in_a_sentence() -> None:
-    """Where the system ends a process, the refresh ends with what to do, and no process is left."""
-    with workers.submitting(1) as submit:
-        submit([config(16)]).result()
-        (process,) = multiprocessing.active_children()
-        process.kill()
-        process.join()
-        with pytest.raises(AtlasError, match="--workers 1"):
-            submit([config(32)]).result()
-    assert not multiprocessing.active_children()

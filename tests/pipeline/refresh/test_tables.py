@@ -51,7 +51,7 @@ def test_texts_and_designs_are_stored_once(tmp_path: Path) -> None:
     """Equal texts share a config, configs that differ in theta alone share a design; the snapshot of them is valid."""
     made = tables([found("a/1", raw()), found("a/2", raw()), found("a/3", raw(rope_theta=500_000.0))])
     assert (made["models"].height, made["configs"].height, made["designs"].height) == (3, 2, 1)
-    snapshot.publish(tmp_path, made, day=DAY, source="folder", listed=3, code_version="0")
+    snapshot.publish(tmp_path, made, snapshot.Publication(day=DAY, source="folder", listed=3, code_version="0"))
 
 
 BAD: list[tuple[bytes, str, str]] = [
@@ -77,7 +77,9 @@ BAD: list[tuple[bytes, str, str]] = [
 def test_every_input_is_a_row_or_a_refusal(tmp_path: Path) -> None:
     """Bad files are refusals with a kind, outcomes follow from them, and the snapshot of it all is valid."""
     made = tables(found(f"bad/{i}", config) for i, (config, _, _) in enumerate(BAD))
-    published = snapshot.publish(tmp_path, made, day=DAY, source="folder", listed=len(BAD), code_version="0")
+    published = snapshot.publish(
+        tmp_path, made, snapshot.Publication(day=DAY, source="folder", listed=len(BAD), code_version="0")
+    )
     assert published.entry.models == len(BAD)
     outcomes = dict(made["models"].select("repo_id", "outcome").iter_rows())
     kinds = dict(made["refusals"].select("config_id", "kind").iter_rows())
@@ -98,7 +100,7 @@ def test_a_text_that_is_not_utf8_is_kept_as_bytes() -> None:
 def test_a_name_that_utf8_cannot_hold_is_escaped(tmp_path: Path) -> None:
     """A file name of other bytes than UTF-8 becomes a visible escape in the snapshot."""
     made = tables([found("a/\udcff", raw()), found("a/b", raw())])
-    snapshot.publish(tmp_path, made, day=DAY, source="folder", listed=2, code_version="0")
+    snapshot.publish(tmp_path, made, snapshot.Publication(day=DAY, source="folder", listed=2, code_version="0"))
     assert sorted(made["models"]["repo_id"]) == ["a/\\udcff", "a/b"]
 
 
@@ -108,7 +110,7 @@ def test_a_crawled_config_replaces_the_catalogues(tmp_path: Path) -> None:
     assert made["models"].row(0, named=True)["source"] == "hub"
     assert (made["configs"].height, made["designs"].height) == (1, 1)
     assert made["designs"]["vocab_size"].to_list() == [10]
-    snapshot.publish(tmp_path, made, day=DAY, source="hub", listed=1, code_version="0")
+    snapshot.publish(tmp_path, made, snapshot.Publication(day=DAY, source="hub", listed=1, code_version="0"))
 
 
 def test_a_gated_repository_keeps_the_config_it_had() -> None:
@@ -145,7 +147,7 @@ def test_extra_rows_reach_their_tables(tmp_path: Path) -> None:
     }
     made = tables([found("a/b", raw())], extra=extra)
     assert made["reported"].height == 1
-    snapshot.publish(tmp_path, made, day=DAY, source="folder", listed=1, code_version="0")
+    snapshot.publish(tmp_path, made, snapshot.Publication(day=DAY, source="folder", listed=1, code_version="0"))
 
 
 @pytest.mark.parametrize("name", ["configs", "designs"])

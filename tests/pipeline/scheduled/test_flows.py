@@ -7,20 +7,22 @@ import importlib.util
 import json
 import logging
 import os
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from hub_server import HubServer, Population, Reply
 
 from pipeline import durable
-from pipeline.errors import Busy, Upstream, Usage
+from pipeline.errors import Busy, Invalid, Upstream, Usage
 from pipeline.hub.crawl import Staged
 from pipeline.refresh import steps, tables
 from pipeline.refresh.steps import Options
-from pipeline.store import build, shelf
+from pipeline.store import build, shelf, snapshot
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # what Prefect and its libraries deprecate is not ours to mend
 CANARY = "hf_canary0canary0canary0canary0"
@@ -238,6 +240,59 @@ def _counted(function: Any, tries: list[str]) -> Any:
         return function(*arguments)
 
     return counting
+
+
+def server_events(prefix: str, many: int) -> list[tuple[str, dict[str, Any]]]:
+    """The events of that name the server knows, once there are so many: they are sent by a thread."""
+    from prefect.client.orchestration import get_client
+
+    end = time.monotonic() + 60
+    while True:
+        wanted = {"filter": {"event": {"prefix": [prefix]}, "order": "ASC"}, "limit": 50}
+        with get_client(sync_client=True) as client:
+            found = client._client.post("/events/filter", json=wanted).json()["events"]
+        if len(found) >= many or time.monotonic() > end:
+            return [(event["resource"]["prefect.resource.id"], event["payload"]) for event in found]
+        time.sleep(0.2)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("prefect_server")
+def test_what_is_refused_and_a_figure_that_changed_are_events(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A figure that our rules give otherwise names model, before and after; a refusal says why; a hostile name is cut.
+
+    Of `org/a`: embedding and head 2 x 100 x 16, each of 2 layers 4 x 16 x 16 of attention, 3 x 16 x 64 of the
+    feed-forward and 2 x 16 of norms, a last norm of 16: 3,200 + 2 x 4,128 + 16 = 11,472 weights.
+    """
+    from pipeline.scheduled import events, flows
+
+    monkeypatch.setattr(steps, "from_catalogue", list)
+    monkeypatch.setattr(steps, "reported", dict)
+    options = Options(tmp_path, str(folder), dt.date(2026, 1, 1))
+    gathered = steps.gather(options)
+    content = steps.tabulate(gathered)
+    one_more = pl.when(pl.col("params_total") == 11_472).then(11_473).otherwise(pl.col("params_total"))
+    with monkeypatch.context() as patched:
+        patched.setattr(snapshot, "_judge", lambda *_: None)
+        before = steps.publish(options, gathered, {**content, "designs": content["designs"].with_columns(
+            one_more.alias("params_total"))}).entry.id  # fmt: skip
+    done = flows.refresh(str(tmp_path), str(folder))
+    changed = [payload for _, payload in server_events(events.FIGURE, 1)]
+    assert changed == [
+        {"model": "org/a", "figure": "params_total", "before": "11473", "after": "11472", "snapshot": done.snapshot}
+    ]
+    published = {payload["snapshot"]: payload["previous"] for _, payload in server_events(events.PUBLISHED, 1)}
+    assert published[done.snapshot] == before
+    for name in ("b", "c"):
+        (folder / f"org--{name}.json").unlink()
+    with pytest.raises(Invalid):
+        flows.refresh(str(tmp_path), str(folder))
+    refused = [payload["why"] for _, payload in server_events(events.REFUSED, 1)]
+    assert ["org/b, org/c" in why and "--allow-shrink" in why for why in refused] == [True]
+    assert shelf.locate(tmp_path)[0].id == done.snapshot
+    assert events._plain("a\x1b[31m" + "x" * 500) == events._plain("a\x1b[31m" + "x" * 500)[: events.LENGTH]
 
 
 @pytest.mark.soak

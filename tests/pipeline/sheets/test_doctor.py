@@ -84,7 +84,9 @@ def test_json_has_the_same_for_programs(tmp_path: Path, capsys: pytest.CaptureFi
 def test_a_damaged_snapshot_is_bad_and_a_whole_one_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A flipped byte of the latest file: exit code 6 and what to run; before that, its date."""
     made = snapshot.publish(
-        tmp_path, hand_made.content(), day=hand_made.DAY, source="hand", listed=hand_made.LISTED, code_version="0"
+        tmp_path,
+        hand_made.content(),
+        snapshot.Publication(day=hand_made.DAY, source="hand", listed=hand_made.LISTED, code_version="0"),
     )
     with HubServer(Population(1)) as hub:
         at = ["--endpoint", hub.endpoint, "--home", str(tmp_path)]

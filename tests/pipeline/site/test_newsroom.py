@@ -18,7 +18,9 @@ def test_what_was_seen_last_stands_first(tmp_path: Path) -> None:
     for day, keys in ((1, {"old_key": 1}), (2, {"old_key": 1, "<b>new</b>": 1})):
         found = tables.Input("a/x", json.dumps(LLAMA | keys).encode(), "hub", dt.date(2026, 11, day))
         made = snapshot.publish(
-            tmp_path, tables.tables([found]), day=dt.date(2026, 11, day), source="hub", listed=1, code_version="0"
+            tmp_path,
+            tables.tables([found]),
+            snapshot.Publication(day=dt.date(2026, 11, day), source="hub", listed=1, code_version="0"),
         )
     body = newsroom.page(made.path).body
     assert "<b>new" not in body

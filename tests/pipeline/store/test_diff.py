@@ -26,7 +26,11 @@ Tables = dict[str, pl.DataFrame]
 def publish(home: Path, tables: Tables, day: str) -> None:
     """Publish tables that every rule allows."""
     snapshot.publish(
-        home, tables, day=dt.date.fromisoformat(day), source="hand", listed=tables["models"].height, code_version="0"
+        home,
+        tables,
+        snapshot.Publication(
+            day=dt.date.fromisoformat(day), source="hand", listed=tables["models"].height, code_version="0"
+        ),
     )
 
 

@@ -31,7 +31,9 @@ def publish(home: Path, downloads: int, day: str) -> snapshot.Published:
     tables = hand_made.content()
     tables["models"] = tables["models"].with_columns(pl.col("downloads") + downloads)
     return snapshot.publish(
-        home, tables, day=dt.date.fromisoformat(day), source="hand", listed=hand_made.LISTED, code_version="0"
+        home,
+        tables,
+        snapshot.Publication(day=dt.date.fromisoformat(day), source="hand", listed=hand_made.LISTED, code_version="0"),
     )
 
 
@@ -177,8 +179,10 @@ def test_a_day_years_ahead_is_refused_and_one_taken_back_is_free_again(home: Pat
     """--date 9999-12-31 is exit 2; a future day that was retracted no longer holds the ids back."""
     with pytest.raises(Usage, match="ahead"):
         snapshot.publish(
-            home, hand_made.content(), day=dt.date(9999, 12, 31), source="hand", listed=hand_made.LISTED,
-            code_version="0", day_was_asked_for=True,
+            home, hand_made.content(), snapshot.Publication(
+                day=dt.date(9999, 12, 31), source="hand", listed=hand_made.LISTED, code_version="0",
+                day_was_asked_for=True,
+            ),
         )  # fmt: skip
     ahead = (dt.datetime.now(dt.UTC).date() + dt.timedelta(days=300)).isoformat()
     publish(home, 5, ahead)
@@ -198,7 +202,9 @@ def test_far_fewer_models_are_published_only_on_purpose(home: Path) -> None:
 
     def made(*, allow_shrink: bool) -> snapshot.Published:
         return snapshot.publish(
-            home, tables, day=day, source="folder", listed=3, code_version="0", allow_shrink=allow_shrink
+            home,
+            tables,
+            snapshot.Publication(day=day, source="folder", listed=3, code_version="0", allow_shrink=allow_shrink),
         )
 
     with pytest.raises(Invalid, match="other/bad, other/gated; nothing was published"):

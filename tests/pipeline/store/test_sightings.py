@@ -25,7 +25,9 @@ def found(name: str, downloads: int, **config: object) -> tables.Input:
 
 def published(home: Path, day: dt.date, *rows: tables.Input) -> Published:
     """A snapshot of these repositories."""
-    return snapshot.publish(home, tables.tables(rows), day=day, source="hub", listed=len(rows), code_version="0")
+    return snapshot.publish(
+        home, tables.tables(rows), snapshot.Publication(day=day, source="hub", listed=len(rows), code_version="0")
+    )
 
 
 def dated(made: Published) -> dict[str, tuple[dt.date, int, int | None]]:

@@ -40,7 +40,9 @@ def publish(
 ) -> snapshot.Published:
     """Publish the hand-made atlas, or other tables."""
     tables = hand_made.content() if content is None else content
-    return snapshot.publish(home, tables, day=day, source="hand", listed=hand_made.LISTED, code_version="0", **more)
+    return snapshot.publish(
+        home, tables, snapshot.Publication(day=day, source="hand", listed=hand_made.LISTED, code_version="0", **more)
+    )
 
 
 @pytest.fixture(scope="module")

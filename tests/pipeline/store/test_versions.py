@@ -101,7 +101,9 @@ def test_a_new_snapshot_follows_it(home: Path, tmp_path: Path) -> None:
     """A publication beside it becomes latest, names it as the one before, and both are proven."""
     shutil.copytree(home, tmp_path, dirs_exist_ok=True)
     made = snapshot.publish(
-        tmp_path, hand_made.content(), day=hand_made.DAY, source="hand", listed=hand_made.LISTED, code_version="0"
+        tmp_path,
+        hand_made.content(),
+        snapshot.Publication(day=hand_made.DAY, source="hand", listed=hand_made.LISTED, code_version="0"),
     )
     assert (made.is_new, made.entry.previous) == (True, DAY)
     assert [e.id for e in snapshot.verify(tmp_path)] == [DAY, made.entry.id]
