@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from multiprocessing import active_children
 from pathlib import Path
+from statistics import median
 from threading import Event, Thread
 from typing import Any, TypeVar
 
@@ -28,11 +29,12 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from atlas import derive as interpret
 from pipeline.ask import query
+from pipeline.ask.examples import EXAMPLES
 from pipeline.refresh import steps
 from pipeline.refresh.tables import Input
 from pipeline.sources import catalogue
 from pipeline.store import shelf, snapshot
-from pipeline.store.staged import Staged
+from pipeline.store.staged import Staged, reading
 from schemas.registry import CONTENT
 
 MODELS, OF_A_CONFIG = 100_000, 5
@@ -162,8 +164,26 @@ def _run(home: Path, count: int, workers: int | None) -> None:
     timed("publish again: nothing new", lambda: steps.publish(options, gathered, content))
     timed("snapshots verify", lambda: snapshot.verify(home))
     timed("open (digest of the file)", lambda: shelf.locate(home))
+    _examples(made.path)
     for text in QUERIES:
         timed(text[:42], lambda text=text: query.run(made.path, text, lambda _: None))
+
+
+def _examples(path: Path) -> None:
+    """What every example of `atlas sql --examples` takes in the process, the best of three."""
+    spent: list[tuple[float, str]] = []
+    with reading(path) as con:
+        for title, text in EXAMPLES.items():
+            walls: list[float] = []
+            for _ in range(3):
+                begun = time.perf_counter()
+                con.execute(text).fetchall()
+                walls.append(time.perf_counter() - begun)
+            spent.append((min(walls), title))
+    spent.sort(reverse=True)
+    print(f"  {len(spent)} examples in the process: median {1_000 * median(s for s, _ in spent):.0f} ms; the slowest:")
+    for seconds, title in spent[:8]:
+        print(f"    {1_000 * seconds:7.0f} ms  {title}", flush=True)
 
 
 def _plain(path: Path, content: Staged) -> None:
