@@ -15,6 +15,7 @@ import site_made as site
 
 from pipeline.cli import main
 from pipeline.errors import NotFound
+from pipeline.guide import render
 from pipeline.site import build, served
 from pipeline.sources import catalogue
 
@@ -118,13 +119,13 @@ def test_equal_snapshots_give_equal_bytes(folder: Path) -> None:
 def test_a_build_writes_what_changed_and_removes_what_it_no_longer_makes(tmp_path: Path) -> None:
     """Only files that an earlier build named go; a line that leads out of the folder is not followed."""
     place, outside = tmp_path / "site", tmp_path / "outside.txt"
-    first = build.write(place, {"index.html": "a", "designs/old.html": "b"})
+    first = build.write(place, {"index.html": "a", "designs/old.html": "b"}.items())
     outside.write_text("x")
     (place / "mine.txt").write_text("x")
     with (place / build.MANIFEST).open("a") as file:
         file.write("../outside.txt\n")
-    second = build.write(place, {"index.html": "a", "designs/new.html": "c"})
-    third = build.write(place, {"index.html": "a", "designs/new.html": "c"})
+    second = build.write(place, {"index.html": "a", "designs/new.html": "c"}.items())
+    third = build.write(place, {"index.html": "a", "designs/new.html": "c"}.items())
     assert (first.changed, second.changed, third.changed) == (3, 2, 0)
     assert (outside.exists(), (place / "mine.txt").exists(), (place / "designs" / "old.html").exists()) == (
         True,
@@ -203,8 +204,9 @@ def test_the_command_says_where_the_first_page_is_and_what_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The path goes to stdout; pages of the guide that the snapshot cannot fill are named on stderr."""
-    made = site.made()._replace(files={"index.html": "x"}, left_out=("page 04-mla cannot be built: no model",))
-    monkeypatch.setattr(build, "made_of", lambda *_, **__: made)
+    report = guide.built()._replace(failed=(render.Failed("04-mla", "no model"),))
+    monkeypatch.setattr(render, "current", lambda *_: report)
+    monkeypatch.setattr(build, "files", lambda *_, **__: [("index.html", "x")])
     assert main(["site", "build", "--home", str(guide.home()), "--out", str(tmp_path)]) == 0
     said = capsys.readouterr()
     assert said.out.strip() == str(tmp_path / "index.html")
