@@ -259,8 +259,7 @@ def _headers(token: str | None) -> dict[bool, Any]:
     common = {"Accept-Encoding": "gzip"}
     sides = {True: token if token is not None else False, False: False}
     return {
-        trusted: httpx2.Headers(build_hf_headers(token=given, **CLIENT) | common)
-        for trusted, given in sides.items()
+        trusted: httpx2.Headers(build_hf_headers(token=given, **CLIENT) | common) for trusted, given in sides.items()
     }
 
 
