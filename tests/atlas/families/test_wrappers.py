@@ -115,3 +115,13 @@ def test_gated_convolutions_stand_before_the_encoder() -> None:
     """Speech2Text: 8 bands to 12 channels, halved by the gate to 6, then to twice the width of 16; kernels of 3."""
     config = {"model_type": "speech_to_text", "d_model": 16, "conv_channels": 12, "conv_kernel_sizes": [3, 3]}
     assert row(config | {"input_feat_per_channel": 8}).params_other == (12 * 8 * 3 + 12) + (32 * 6 * 3 + 32)
+
+
+@pytest.mark.parametrize(("cls", "tables"), [("T5Gemma2Model", 1), ("T5Gemma2ForConditionalGeneration", 2)])
+def test_t5gemma_2_has_a_table_per_stack_where_nothing_is_tied(cls: str, tables: int) -> None:
+    """Built by transformers 5.24: untied, the second stack has a table of 100 x 64 and a mark of 64, the head another."""
+    text = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
+    text |= {"head_dim": 16, "intermediate_size": 96, "vocab_size": 100}
+    config = {"model_type": "t5gemma2", "architectures": [cls], "decoder": text, "encoder": {"text_config": text}}
+    tied, untied = (row(config | {"tie_word_embeddings": t}).params_total for t in (True, False))
+    assert untied - tied == tables * 100 * 64 + 64
