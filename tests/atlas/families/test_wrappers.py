@@ -119,7 +119,7 @@ def test_gated_convolutions_stand_before_the_encoder() -> None:
 
 @pytest.mark.parametrize(("cls", "tables"), [("T5Gemma2Model", 1), ("T5Gemma2ForConditionalGeneration", 2)])
 def test_t5gemma_2_has_a_table_per_stack_where_nothing_is_tied(cls: str, tables: int) -> None:
-    """By transformers 5.24, untied: the second stack has a table of 100 x 64 and a mark of 64, the head another table."""
+    """By transformers 5.24, untied: the second stack has a table of 100 x 64 and a mark of 64, the head a table."""
     text = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
     text |= {"head_dim": 16, "intermediate_size": 96, "vocab_size": 100}
     config = {"model_type": "t5gemma2", "architectures": [cls], "decoder": text, "encoder": {"text_config": text}}
