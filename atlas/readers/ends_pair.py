@@ -131,16 +131,17 @@ def nested_pair(c: Config) -> Made:
     """Two stacks with configs of their own: a norm each, and a table each or one; the decoder's is the head's."""
     stacks = by_class(c)
     cls, kind = known_head(c, "lm", "none")
+    alike = bool(c.rules.facts.get("one_table"))
+    shared = alike and tied(c)
     if kind == "none":
         c.derived("tie_word_embeddings", False, "the class has no language-model head to tie")
     inner = encoder_reader(c)
     made: list[Part] = []
-    shared = bool(c.rules.facts.get("one_table"))
     for name, each in (("decoder", c), ("encoder", inner)):
         if name in stacks:
             rows, width = each.count("vocab_size"), each.count("hidden_size")
             if not (shared and made):
-                mark = tables.image_end(width) if shared else []
+                mark = tables.image_end(width) if alike else []
                 made.append(kept("embedding", *tables.stack_tables(False, (name,), rows, width), *mark))
             stands = Standing("final", name)
             made.append(norm(f"model.{name}.norm", width, c.word("norm_class"), c.flag("norm_bias"), stands))

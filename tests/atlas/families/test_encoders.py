@@ -68,8 +68,8 @@ def test_bert_as_a_decoder_keeps_keys_and_values() -> None:
 
 
 def test_a_class_with_an_unknown_head_is_refused() -> None:
-    """XLM's classifier goes through a summary that no usual key describes: no number is given."""
-    row = derive({"model_type": "xlm", "architectures": ["XLMForSequenceClassification"]}).fingerprint
+    """XLM's head over starts, ends and answers in beams is described nowhere: no number is given."""
+    row = derive({"model_type": "xlm", "architectures": ["XLMForQuestionAnswering"]}).fingerprint
     assert (row.verdict, row.refusal_kind) == ("refused", "unknown_class")
 
 

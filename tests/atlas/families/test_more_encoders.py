@@ -221,3 +221,22 @@ def test_neobert_s_networks_are_two_thirds_as_wide_as_stated(stated: int, width:
     head, plain = (derive(config | {"architectures": [c]}).fingerprint for c in ("NeoBERTLMHead", "NeoBERT"))
     assert (head.verdict, head.params_total) == ("known", body + 100 * 64 + 100)
     assert (plain.params_total, plain.kv_bytes_per_token) == (body, None)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "cls", "labels", "total"),
+    [
+        ("modernbert", "ModernBertForQuestionAnswering", 2, 149_606_402),
+        ("modernbert", "ModernBertForQuestionAnswering", 5, 149_608_709),
+        ("jina_embeddings_v3", "JinaEmbeddingsV3ForSequenceClassification", 5, 559_369_221),
+        ("jina_embeddings_v3", "JinaEmbeddingsV3ForQuestionAnswering", 5, 558_319_621),
+        ("gte", "GteForSequenceClassification", 5, 305_962_757),
+        ("xlnet", "XLNetForSequenceClassification", 5, 361_323_525),
+        ("xlm", "XLMForSequenceClassification", 5, 667_099_141),
+        ("flaubert", "FlaubertForSequenceClassification", 5, 667_099_141),
+    ],
+)
+def test_classifiers_that_were_refused_are_counted(model_type: str, cls: str, labels: int, total: int) -> None:
+    """Totals of transformers 5.24's modules on the library's widths."""
+    found = derive({"model_type": model_type, "architectures": [cls], "num_labels": labels}).fingerprint
+    assert (found.verdict, found.params_total, found.kv_bytes_per_token) == ("known", total, None)
