@@ -50,10 +50,11 @@ QUERIES = (
 def texts() -> list[bytes]:
     """Distinct config texts."""
     entries = [e.config for e in catalogue.load() if interpret(e.raw).model is not None]
-    return [_variant(entries[i % len(entries)], i // len(entries), i) for i in range(CONFIGS)]
+    return [variant(entries[i % len(entries)], i // len(entries), i) for i in range(CONFIGS)]
 
 
-def _variant(config: dict[str, Any], n: int, i: int) -> bytes:
+def variant(config: dict[str, Any], n: int, i: int) -> bytes:
+    """A config with another vocabulary for every second copy and another rope_theta."""
     inner = next((k for k in ("text_config", "llm_config") if isinstance(config.get(k), dict)), None)
     target: dict[str, Any] = dict(config[inner] if inner else config)
     size = target.get("vocab_size")
