@@ -21,6 +21,7 @@ class Weights(NamedTuple):
     per_stage: tuple[int, ...]
     says: str
     notes: tuple[str, ...] = ()
+    least: int | None = None  # what the fullest GPU holds at least, where `per_stage` is at most
 
 
 def weights(d: Derived, parts: tuple[Stage, ...], split: Split, wanted: str) -> Weights:
@@ -48,7 +49,7 @@ def _supposed(d: Derived, parts: tuple[Stage, ...], split: Split, word: str) -> 
     made = _dealt(d, parts, split, found.bytes, 2 if word == "bf16" else None)
     note = f"hypothetical: stored as {word} by the rules of that form, whatever the checkpoint stores"
     says = made.says.replace("as stored", f"hypothetical, as {word}")
-    return Weights(made.per_stage, says, (note, *made.notes))
+    return made._replace(says=says, notes=(note, *made.notes))
 
 
 def _apart(d: Derived) -> int:
@@ -91,4 +92,6 @@ def _dealt(d: Derived, parts: tuple[Stage, ...], split: Split, stored: int, plai
     notes = ("towers, drafts and buffers counted whole on every GPU",) if beside else ()
     if not plain:
         notes += ("stored types differ by tensor: what ranks copy is counted at 4 bytes",)
-    return Weights(per_stage, "as stored" if plain and not beside else "as stored, at most", notes)
+    if plain and not beside:
+        return Weights(per_stage, "as stored", notes)
+    return Weights(per_stage, "as stored, at most", notes, ceil(stored / (split.tp * split.pp)))
