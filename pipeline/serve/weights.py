@@ -12,6 +12,7 @@ from pipeline.sheets.stored import supposed
 
 STORED = "stored"
 UNPROVEN = "at bf16, stored form not proven"
+NOTE_UNPROVEN = "weights at bf16: the stored form is not proven"
 _WIDEST = 4
 
 
@@ -33,7 +34,7 @@ def weights(d: Derived, parts: tuple[Stage, ...], split: Split, wanted: str) -> 
         return _supposed(d, parts, split, wanted)
     stored = d.fingerprint.weight_bytes_checkpoint
     if stored is None:
-        notes = ("weights at bf16: the stored form is not proven", *_beside(d))
+        notes = (NOTE_UNPROVEN, *_beside(d))
         return Weights(tuple(2 * p.params for p in parts), UNPROVEN, notes)
     known = DTYPE_BYTES.get(d.fingerprint.dtype or "")
     return _dealt(d, parts, split, stored, known if d.fingerprint.quant_method is None else None)

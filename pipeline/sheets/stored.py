@@ -57,7 +57,8 @@ def _total(f: Fingerprint, stored: Storage) -> Iterator[Line]:
         at_bf16 = "" if f.weight_bytes_bf16 is None else f"at bf16 {binary(f.weight_bytes_bf16)}, "
         yield [("  tensors      ", DIM), (f"{at_bf16}stored form not proven", WARN)]
     if stored.reason or stored.note:
-        yield from wrapped(terminal(stored.reason or stored.note or ""), 4, DIM)
+        said = (stored.reason or stored.note or "").removeprefix("nothing proves how the weights are stored: ")
+        yield from wrapped(terminal(said), 4, DIM)
 
 
 def _row(row: StoredRow) -> Line:
