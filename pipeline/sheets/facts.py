@@ -129,12 +129,13 @@ def _experts(row: Fingerprint) -> str | None:
 
 def _weights(rows: list[Fingerprint]) -> list[Fact]:
     parts = [_column(rows, f"  {label}", f"params_{key}", grouped) for key, label in COMPONENTS.items()]
+    drafts = _column(rows, "drafting (MTP) layers", "params_mtp", grouped)
     return [
         _column(rows, "parameters", "params_total", grouped),
         *(fact for fact in parts if any(fact[2])),
         _column(rows, "one token uses", "params_active", grouped),
         _column(rows, "  and multiplies by", "params_active_compute", grouped),
-        _column(rows, "drafting (MTP) layers", "params_mtp", grouped),
+        *([drafts] if any(drafts[2]) else []),
         ("towers, projectors", str, [_towers(r) for r in rows]),
         _column(rows, "bytes at bf16", "weight_bytes_bf16", binary),
         ("stored type", str, [_stored(r) for r in rows]),

@@ -293,7 +293,7 @@ def _assumed(derived: Derived) -> Iterator[Line]:
     reasoned = [e for e in found if e.origin in ("derived", "correction", "reported")]
     if not defaults and not reasoned:
         return
-    yield title("Not stated in the config", "value, origin, rule")
+    yield title("Not stated in the config")
     for e in reasoned:
         said = f"{shorten(terminal(e.field), 28)} = {terminal(str(e.value))}, {e.origin}: {terminal(e.source)}"
         yield from wrapped(said, 2, hang=2)

@@ -92,6 +92,7 @@ def _origin(found: Found, *, supposed: bool) -> Iterator[Line]:
         source += f", revision {found.revision}"
     cited = None if found.cite is None or supposed else f"cite {found.cite}"
     here = None if found.path is not None and not found.note else source
+    here = source.removeprefix(f"{found.source}, ") if cited and here else here
     said = "; ".join(s for s in (here, found.note, cited) if s)
     yield from wrapped(terminal(said), 0, DIM) if said else ()
 
@@ -135,18 +136,21 @@ def _reported(found: Found) -> Iterator[Line]:
     """What sources state, each citation once; files of other repositories by their names."""
     if not found.reported:
         return
-    yield title("Reported", "what sources state, not derived here")
-    by_source: dict[str, list[Line]] = {}
+    yield title("Reported", "by sources, not derived here")
+    by_source: dict[str, list[tuple[str, str]]] = {}
     for fact, value, unit, citation in found.reported:
         owner, _, source = citation.partition(": ")
         of_repository = "/" in owner and " " not in owner and bool(source)
         said = f"{int(value):,} {unit.partition(' ')[0] if of_repository else unit}" if value.isdecimal() else value
-        line: Line = [(f"  {terminal(fact):<18} ", ""), (shorten(terminal(said), 58), "bold")]
-        if of_repository:
-            line.append((f"  {shorten(terminal(owner), 57 - len(said))}", DIM))
-        by_source.setdefault(source if of_repository else citation, []).append(line)
-    for source, lines in by_source.items():
-        yield from lines
+        said += f"  {owner}" if of_repository else ""
+        by_source.setdefault(source if of_repository else citation, []).append((fact, said))
+    for source, facts in by_source.items():
+        if len(facts) == 1:
+            ((fact, said),) = facts
+            yield from wrapped(terminal(f"{fact:<18} {said}; {source}"), 2, hang=2)
+            continue
+        for fact, said in facts:
+            yield [(f"  {terminal(fact):<18} ", ""), (shorten(terminal(said), 58), STRONG)]
         yield from wrapped(terminal(source), 4, DIM)
     yield []
 

@@ -275,3 +275,16 @@ def test_a_name_is_found_for_an_engine(home: str, capsys: pytest.CaptureFixture[
     blocks = int(109.86 * 2**30 // (16 * 16 * 256 * 2) // 10)
     assert found[0]["predicted"]["tokens"] == blocks // 7 * 16
     assert found[0]["predicted"]["concurrency"] == pytest.approx(blocks / (256 + 6 * 257))
+
+
+def test_an_engine_asks_for_what_it_needs_and_rules_have_the_rest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without the memory that only profiling knows it is asked for; a chunk of recurrent kernels is not."""
+    path = config(tmp_path / "a.json")
+    assert main(["fit", path, "--engine", "vllm", "--input", "max_model_len=1024"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(x.startswith("  available_gib ") and x.endswith("to be given") for x in lines)
+    assert not [x for x in lines if x.startswith("  chunk ")]
+    assert main(["fit", "--engine", "vllm", "--rules"]) == 0
+    assert "  chunk " in capsys.readouterr().out
