@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-Home = Annotated[Path, typer.Option("--home", envvar="ATLAS_HOME", help="The folder of snapshots and guide.")]
+Home = Annotated[
+    Path,
+    typer.Option(
+        "--home",
+        envvar="ATLAS_HOME",
+        show_envvar=False,
+        show_default=False,
+        help="Folder of snapshots and guide: ATLAS_HOME, or here.",
+    ),
+]
 """Default of a command: `Path()`, the current directory."""
 
 Endpoint = Annotated[
