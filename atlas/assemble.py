@@ -77,6 +77,9 @@ def one_layer(c: Config, stack: Stack, mixer: Word, ffn: Word) -> Layer:
 
 
 def _joined(mixing: Half, feeding: Half) -> Layer:
+    """One layer of both halves; norms of a network that stand `as_mixer` stand as those of the mixer before it."""
+    if feeding.place == "as_mixer":
+        feeding = feeding._replace(place=mixing.place)
     return layer(mixing.parts + feeding.parts, flow(mixing, feeding))
 
 

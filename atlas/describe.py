@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from atlas.derived import Derived
-from atlas.numbers.design import design_columns, design_features
+from atlas.numbers.design import design_columns, design_features, storable
 from atlas.numbers.fingerprint import Evidence, Fingerprint
 from atlas.numbers.measure import component, growth_bytes_per_token, model_ledger
 from atlas.numbers.structure import Model
@@ -31,13 +31,16 @@ from schemas.vocabulary import Check, Component, Origin, Verdict
 DTYPE_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 """Bytes of one weight of a stated type; no proof of how weights are stored."""
 
+SENSES = ("vision", "visual", "audio", "speech", "depth_decoder")
+"""How the names of objects begin that describe an encoder, or a decoder of sound, beside the language model."""
+
 
 def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | None) -> Derived:
     """The finished row with its evidence; raises `Refused` where a total is beyond what can be stored."""
     bare, rotary = design_row(model), read_rotary(c)
     dtype, quant = _storage(c)
     drafts = component(model_ledger(model), Component.MTP) if drafting.known(c) else None
-    has_towers = bool(c.rules.outer.get("has_towers")) or bool(c.opt("has_towers"))
+    has_towers = bool(c.rules.outer.get("has_towers")) or bool(c.opt("has_towers")) or _states_towers(data)
     towers = read_towers(c, data) if has_towers else Towers()
     if has_towers:
         c.note("params_towers", towers.elements, Origin.DERIVED.value, towers.reason or towers.words)
@@ -65,6 +68,7 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
         **_context(rotary, bare),
         growth_bytes_per_token=_growth(model, rotary.max_context),
     )
+    storable((row.params_towers, row.params_buffers, row.params_checkpoint, row.weight_bytes_checkpoint))
     unread = c.unread()
     features = (*design_features(model), *_own_features(row))
     others = twofold.readings(c, data)
@@ -72,7 +76,16 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
     keys = doubts(c, unread)
     if keys:
         return doubted(found, sentence(c.rules.model_type, keys), by_total=of_weights_alone(c, keys))
-    return doubted(found, twofold.DRAFT, by_total=True) if twofold.may_be_draft(c) else found
+    twice = twofold.doubt(c)
+    return found if twice is None else doubted(found, twice, by_total=True)
+
+
+def _states_towers(data: Raw) -> bool:
+    """Whether the file describes an encoder of its own: whether its class builds one is then a rule's to say."""
+    return any(
+        isinstance(value, dict) and value and key.startswith(SENSES) and key.endswith("_config")
+        for key, value in data.items()
+    )
 
 
 def doubted(found: Derived, why: str, *, by_total: bool) -> Derived:

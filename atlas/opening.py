@@ -17,6 +17,7 @@ from atlas.reading import classes, correct, per_layer, switches, types
 from atlas.reading.answers import DERIVED
 from atlas.reading.classes import model_type_of
 from atlas.reading.config import Config
+from atlas.reading.twofold import TIE
 from atlas.refusal import Refused, bad_value, contradiction, not_derivable, shown
 from schemas.vocabulary import RefusalKind
 
@@ -180,7 +181,11 @@ def set_right(raw: Raw, rules: Family, outer: Raw | None = None, prefix: str = "
 
 
 def _held(data: Raw, key: str) -> tuple[Raw, Any]:
-    """What stands under a dotted key, and what stands beside it: the keys of every level above, the outermost first."""
+    """What stands under a dotted key, and what stands beside it: the keys of every level above, the outermost first.
+
+    Whether the head is tied is the nearest level's word alone: the class that holds the head is built from that level
+    (transformers 5.24, modeling_qwen2_5_omni.py and modeling_qwen3_omni_moe.py: the thinker's).
+    """
     outer, found = data, data
     *steps, last = key.split(".")
     for step in steps:
@@ -188,7 +193,7 @@ def _held(data: Raw, key: str) -> tuple[Raw, Any]:
         if not isinstance(held, dict):
             return outer, None
         found = cast("Raw", held)
-        outer = {**found, **outer}
+        outer = {**found, **{k: v for k, v in outer.items() if k != TIE}}
     return outer, found.get(last)
 
 

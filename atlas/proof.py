@@ -36,9 +36,7 @@ def decided(derived: Derived, *totals: int) -> Derived:
     if not derived.readings:
         return derived
     if _agrees(derived, totals):
-        return (
-            derived if derived.proved_by_total else _with_total(derived, frozenset(), "as the level says that is named")
-        )
+        return _with_total(derived, frozenset(), "as it stands")
     for reading in derived.readings:
         other = derive(reading.data, name=derived.fingerprint.repo_id)
         if _agrees(other, totals):

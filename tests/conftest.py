@@ -25,6 +25,11 @@ os.environ |= {
     "DO_NOT_TRACK": "1",
 }
 
+# Workers are started by the first process, and find its folder.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    os.environ["ATLAS_TESTS_TOGETHER"] = tempfile.mkdtemp(prefix="atlas-tests-")
+    atexit.register(shutil.rmtree, os.environ["ATLAS_TESTS_TOGETHER"], ignore_errors=True)
+
 SITE = "tests/pipeline/site/"
 
 # A shared machine makes single examples slow without anything being wrong.

@@ -104,7 +104,7 @@ def made(model_type: str, written: Mapping[str, Any]) -> Family:
             row[key] = tuple(row[key])
     row["only"] = {k: tuple(v) for k, v in row.get("only", {}).items()}
     row["keys"] = {k: (k,) for k in row["only"]} | {k: tuple(_listed(v)) for k, v in row.get("keys", {}).items()}
-    row |= {k: frozenset(row.get(k, ())) for k in ("class_names", "reads", "inside")}
+    row |= {k: frozenset(row.get(k, ())) for k in ("class_names", "reads", "inside", "must")}
     row["visible"] = ALWAYS.union(row["reads"], row.get("defaults", {}))
     row["named"] = row["visible"].union(k.partition(".")[0] for keys in row["keys"].values() for k in keys)
     row["irrelevant"] = IRRELEVANT.union(row.get("irrelevant", ()))

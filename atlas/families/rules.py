@@ -90,6 +90,7 @@ class Family(msgspec.Struct, frozen=True, eq=False):
     ] = {}  # how checkpoints call the tensors: see _names.toml, atlas/checkpoint/naming.py
     irrelevant: frozenset[str] = frozenset()
     only: Mapping[str, tuple[Any, ...]] = {}  # switches that were read as they stand in these values, and in no other
+    must: frozenset[str] = frozenset()  # switches among them whose absence means another value than those
     siblings: Mapping[str, str] = {}  # classes that go by the same model_type and are another family's
     text: Wrapped | None = None
     beside: frozenset[str] = frozenset()  # keys of the wrapper that are read or say nothing, where there is a wrapper

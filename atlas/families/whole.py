@@ -36,7 +36,7 @@ WORDS = {"layout": "layouts", "ffn_layout": "ffn_layouts", "ends": "ends", "norm
 """Words of a row, and the list of the vocabulary that they are of."""
 LISTS = (
     *("mixer_norms", "ffn_norms", "irrelevant", "beside", "references", "unset", "expect", "correct"),
-    *("class_names", "reads", "inside"),
+    *("class_names", "reads", "inside", "must"),
 )
 PLAIN = ("extends", "mtp_unstated")
 EVIDENCE = ("references", "expect", "correct", "class_names", "siblings")

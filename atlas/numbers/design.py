@@ -37,7 +37,7 @@ def design_columns(model: Model) -> dict[str, Any]:
     Raises `Refused` where a total is beyond what can be stored.
     """
     shape, ledger = shape_of(model), model_ledger(model)
-    _storable((params_total(ledger), *ledger.params, *ledger.kv, *ledger.flops))
+    storable((params_total(ledger), *ledger.params, *ledger.kv, *ledger.flops))
     columns: dict[str, Any] = {
         "design_id": design_id(model),
         "n_layers": model.n_layers,
@@ -52,11 +52,12 @@ def design_columns(model: Model) -> dict[str, Any]:
     if model.has_cache:
         columns |= _cache(ledger)
     columns |= serving_columns(model) | expert_columns(model)
-    _storable(columns.values())
+    storable(columns.values())
     return columns
 
 
-def _storable(numbers: Iterable[object]) -> None:
+def storable(numbers: Iterable[object]) -> None:
+    """Raise `Refused` where one of the numbers is beyond what can be stored; words and None are none."""
     if any(isinstance(n, int | float) and n >= MOST for n in numbers):
         raise Refused(
             RefusalKind.BAD_VALUE, "the stated sizes multiply to more than can be stored: no model is this large"

@@ -2,7 +2,8 @@
 
 A layer is a half that mixes tokens and a half that does not, each a list of parts with the norms in front. A row says
 how a part joins those before it in its half: `next` (a branch of its own), `beside` (in the same branch), `between`
-(after the first branch of the other half), `across` (leaves with the first branch of its half, joins behind the last).
+(after the first branch of the other half), `across` (leaves with the first branch of its half, joins behind the last),
+`over` (leaves below the first branch of the layer, joins behind the last), `added` (to what the next branch reads).
 What cannot be told is left loose, never placed by a guess.
 """
 
@@ -29,6 +30,7 @@ class Half(NamedTuple):
 class _Group(NamedTuple):
     parts: tuple[int, ...]
     joins: str
+    added: tuple[int, ...] = ()
 
 
 def flow(mixing: Half, feeding: Half) -> tuple[Branch, ...]:
@@ -45,11 +47,14 @@ def _groups(half: Half, start: int) -> list[_Group]:
     found: list[_Group] = []
     works = [n for n, p in enumerate(half.parts) if p.info is not None]
     works = works or [n for n, p in enumerate(half.parts) if p.kind != "norm"]
+    added = tuple(start + n for n in works if half.joins[n] == "added")
     for n in works:
+        if half.joins[n] == "added":
+            continue
         if found and half.joins[n] == "beside" and not _is_cross(half.parts[n]):
             found[-1] = found[-1]._replace(parts=(*found[-1].parts, start + n))
         else:
-            found.append(_Group((start + n,), half.joins[n]))
+            found.append(_Group((start + n,), half.joins[n], () if found else added))
     return found
 
 
@@ -72,13 +77,10 @@ def _branches(half: Half, groups: list[_Group], start: int) -> list[Branch]:
     leading = [g for g in groups if g.joins != "across"]
     each, rest = divmod(len(norms), len(leading)) if leading else (0, len(norms))
     if rest or (norms and half.place not in PLACES):
-        return [Branch(g.parts, loose=tuple(norms) if g is groups[0] else ()) for g in groups]
-    made: list[Branch] = []
-    for g in groups:
-        n = len([b for b, of in zip(made, groups, strict=False) if of.joins != "across"])
-        own = norms[:each] if g.joins == "across" else norms[n * each : (n + 1) * each]
-        made.append(_placed(g.parts, own, half.place))
-    return made
+        return [Branch(g.parts, loose=tuple(norms) if g is groups[0] else (), added=g.added) for g in groups]
+    ordered = sorted(leading, key=lambda g: g.joins == "over")
+    owns = {g: norms[n * each : (n + 1) * each] for n, g in enumerate(ordered)}
+    return [_placed(g.parts, owns.get(g, norms[:each]), half.place)._replace(added=g.added) for g in groups]
 
 
 def _placed(parts: tuple[int, ...], norms: Sequence[int], place: str) -> Branch:
@@ -95,9 +97,10 @@ def _placed(parts: tuple[int, ...], norms: Sequence[int], place: str) -> Branch:
 
 def _ordered(mixed: list[Branch], joins: list[str], fed: list[Branch], fed_joins: list[str]) -> tuple[Branch, ...]:
     """Branches of both halves in order; what goes across leaves before the network it leaves with."""
-    across = [b for b, j in zip(fed, fed_joins, strict=True) if j == "across"]
-    networks = [b for b, j in zip(fed, fed_joins, strict=True) if j != "across"]
+    across, over = ([b for b, j in zip(fed, fed_joins, strict=True) if j == word] for word in ("across", "over"))
+    networks = [b for b, j in zip(fed, fed_joins, strict=True) if j not in ("across", "over")]
     between = [b for b, j in zip(mixed, joins, strict=True) if j == "between"]
     before = [b for b, j in zip(mixed, joins, strict=True) if j != "between"]
     rest = [*networks[:1], *between, *networks[1:]] if between else networks
-    return (*before, *(b._replace(spans=len(rest)) for b in across), *rest)
+    ordered = (*before, *(b._replace(spans=len(rest)) for b in across), *rest)
+    return (*(b._replace(spans=len(ordered)) for b in over), *ordered)

@@ -94,7 +94,9 @@ class Branch(NamedTuple):
     the sum; or `behind` the sum on the stream. With `own` the n-th part has the n-th norm to itself, or a part
     alone has one on each of its inputs. `loose` are norms
     of which it is not known where they stand. `spans` says how many of the branches that follow are passed before the
-    sum: an expert network beside a layer's second half (LongCat-Flash).
+    sum: an expert network beside a layer's second half (LongCat-Flash) or beside all of it (Arctic). `added` are parts
+    that follow one another from the stream, and whose result is added to what the branch reads, below its norms, and
+    not to the stream (Zamba's shared block).
     """
 
     parts: tuple[int, ...]
@@ -105,6 +107,7 @@ class Branch(NamedTuple):
     loose: tuple[int, ...] = ()
     own: bool = False
     spans: int = 0
+    added: tuple[int, ...] = ()
 
 
 class Feeding(NamedTuple):

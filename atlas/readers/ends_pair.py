@@ -59,9 +59,10 @@ def _tokens(c: Config, stacks: tuple[str, ...], all_tied: bool) -> list[Tensor]:
     d, vocab, source = c.count("hidden_size"), c.count("vocab_size"), c.opt_count("source_vocab_size")
     shared = tables.stack_tables(True, (), vocab, d)
     if c.word("tables") == "per_language":
-        ties = all_tied and c.rules.facts.get("ties_languages")
-        one = c.opt("share_encoder_decoder_embeddings") or ties
-        parted = ("encoder",) if not one and len(stacks) > 1 else ()
+        share, either = bool(c.opt("share_encoder_decoder_embeddings")), bool(c.rules.facts.get("ties_languages"))
+        parted = ("encoder",) if not share and not (all_tied and either) and len(stacks) > 1 else ()
+        if share and not all_tied and not either:  # the shared table is made, and nothing ties the stacks' own to it
+            parted = stacks
         return shared + tables.stack_tables(False, parted, vocab if source is None else source, d)
     if c.word("tables") == "one" or all_tied:
         return shared

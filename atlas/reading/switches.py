@@ -9,7 +9,7 @@ from atlas.refusal import not_derivable, shown
 
 
 def settled(c: Config) -> None:
-    """Every switch the row lists stands as it was read: absent, null, or one of the listed values."""
+    """Every switch the row lists stands as it was read: one of the listed values, absent or null where it may be."""
     for key, values in c.rules.only.items():
         stated = c.opt(key)
         if stated is not None and not any(_same(stated, v) for v in values):
@@ -17,6 +17,10 @@ def settled(c: Config) -> None:
             raise not_derivable(
                 f"{key} is {shown(stated)}, and only {known} is described: what it changes was not read"
             )
+    for key in sorted(c.rules.must):
+        said = (c.rules.keys.get(key) or (key,))[0]
+        if c.opt(key) is None:
+            raise not_derivable(f"{said} is not stated, and what the class builds without it is not described")
     _blocks(c)
 
 

@@ -56,6 +56,20 @@ def _of_levels(c: Config) -> Iterable[Other]:
     yield said, {TIE: value, c.prefix + TIE: value}
 
 
+def doubt(c: Config) -> str | None:
+    """Why a file that a total or header would settle is `assumed` until one does; None where it is not in doubt."""
+    if may_be_draft(c):
+        return DRAFT
+    if not any(True for _ in _of_levels(c)) or TIE not in c.raw:
+        return None
+    said = ("false", "true")
+    inner, outer = said[bool(c.raw[TIE])], said[bool(c.rules.outer[TIE])]
+    return (
+        f"assumed: the wrapper states no {TIE}, its class takes {outer} and its language model says {inner}, as older "
+        f"files do; a total or header says which holds, and {inner} is taken here"
+    )
+
+
 def may_be_draft(c: Config) -> bool:
     """Whether a plain Llama may be an EAGLE draft: one wide layer and the class of a language model."""
     if c.rules.model_type != "llama" or c.outer is not c.raw or c.opt("num_hidden_layers") != 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from atlas.numbers.structure import Feeding, Mixing, Part
 from pipeline.drawing import colours, marks, phrases
-from pipeline.drawing.canvas import Canvas, wrapped
+from pipeline.drawing.canvas import LETTER, Canvas, wrapped
 
 LINE = 14
 ROOM, SLIM, ASIDE = 242, 270, 36
@@ -37,16 +37,19 @@ class Box:
         with g.group(colours.of_part(self.part)):
             g.rect(x, y, w, self.height, "o", 5)
             if self.slim:
-                g.text(x + w - 8, y + 15, self.same, "m s", "end")
+                g.text(x + w - 8, y + 15, self.same(w), "m s", "end")
                 self._write(g, x + 8, y + 15, w, "t", "m")
             else:
                 marks.icon(g, self.part, x + 7, y + 7)
                 self._write(g, x + 41, y + 18, w, "t b k", "t")
 
-    @property
-    def same(self) -> str:
-        """What a slim box says at its right."""
-        return f"the same weights as in {self.ref}" if phrases.is_shared(self.part) else f"as in {self.ref}"
+    def same(self, wide: float) -> str:
+        """What a slim box says at its right, in fewer words where the title leaves less room."""
+        if not phrases.is_shared(self.part):
+            return f"as in {self.ref}"
+        said = f"the same weights as in {self.ref}"
+        room = wide - 24 - len(self.title) * 11.5 * LETTER
+        return said if len(said) * 10.5 * LETTER <= room else f"weights of {self.ref}"
 
     def _write(self, g: Canvas, x: float, y: float, w: float, heading: str, body: str) -> None:
         g.text(x, y, self.title, heading)
@@ -76,4 +79,15 @@ def _sizes(p: Part, twin: Part) -> str:
 
 
 def _short(name: str) -> str:
-    return name.removesuffix(".weight").split(".")[-1]
+    """The end of a tensor's name, in words where it is known; two of them where one says too little."""
+    words = name.removesuffix(".weight").split(".")
+    last = words[-1]
+    return WORDS.get(last) or ".".join(words[-2:] if last in _BARE else [last])
+
+
+WORDS = {
+    "e_score_correction_bias": "a correction of scores",
+    "tid2eid": "a table from tokens to experts",
+    "relative_attention_bias": "relative positions of its own",
+}
+_BARE = frozenset({"query", "bias", "linear", "norm"})

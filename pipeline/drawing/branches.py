@@ -18,12 +18,13 @@ PILL = 84
 
 
 class Branching(NamedTuple):
-    """A branch with its boxes, the words of its norms, and how many streams it joins."""
+    """A branch with its boxes, the words of its norms, how many streams it joins, and boxes added to what it reads."""
 
     of: Branch
     boxes: list[Box]
     norm: str
     lanes: int
+    added: tuple[Box, ...] = ()
 
 
 def pill(g: Canvas, word: str, x: float = BOX) -> None:
@@ -77,7 +78,7 @@ def across(g: Canvas, b: Branching, joins: float) -> list[float]:
 
 def weights(g: Canvas, b: Branching) -> None:
     """The weights of the branch, above its boxes."""
-    n = sum(t.elements * t.stored for box in b.boxes for t in box.part.tensors)
+    n = sum(t.elements * t.stored for box in (*b.boxes, *b.added) for t in box.part.tensors)
     g.text(END - 2, g.y - 5, f"{phrases.count(n)} weights" if n else "no weights of its own", "m s", "end")
 
 
@@ -89,11 +90,11 @@ def _body(g: Canvas, b: Branching) -> list[float]:
         g.path("M", x, g.y, "v6")
         g.y += 6
     mids = _side_by_side(g, b) if len(b.boxes) > 1 else _alone(g, b)
-    if b.of.spans:
+    if b.of.spans and not b.of.before:
         g.path("M", x, g.y, "v16")
         g.text(x + 8, g.y + 11, "behind the norm of the network above", "m s")
         g.y += 16
-    for _ in () if b.of.own or b.of.spans else b.of.before:
+    for _ in () if b.of.own else b.of.before:
         g.path("M", x, g.y, "v6")
         g.y += 6
         pill(g, b.norm)
@@ -106,7 +107,31 @@ def _body(g: Canvas, b: Branching) -> list[float]:
         g.path("M", x, g.y, "v18")
         g.text(x + 8, g.y + 12, f"and {n} norm{'s' * (n > 1)}, whose place is not stated", "m s")
         g.y += 18
+    if b.added:
+        _added(g, b)
     return [y for y, box in zip(mids, b.boxes, strict=True) if box.is_cross]
+
+
+def _added(g: Canvas, b: Branching) -> None:
+    """Boxes in turn beside the riser, the last highest, and the sum on the riser that their result enters."""
+    x, left, right = BOX + 10, BOX + 18, END - 18
+    g.path("M", x, g.y, "v6")
+    total = g.y + 13
+    g.out.append(f'<ellipse cx="{x}" cy="{total:.6g}" rx="6.5" ry="6.5" class="p"/>')
+    g.path("M", x - 3.5, total, "h7M", x, total - 3.5, "v7")
+    g.arrow(x + 7.5, total, "left")
+    g.y = total + 16
+    g.path("M", x + 10.5, total, "H", left + 36, "q4,0 4,4V", g.y)
+    for n, box in enumerate(reversed(b.added)):
+        if n:
+            g.path("M", left + 40, g.y, "v10")
+            g.arrow(left + 40, g.y, "up")
+            g.y += 10
+        box.draw(g, left, g.y, right - left)
+        g.y += box.height
+    mid = g.y - b.added[0].height / 2
+    g.path("M", x, total + 6.5, "V", g.y, "M", x, mid, "H", left - 5)
+    g.arrow(left, mid, "right")
 
 
 def _alone(g: Canvas, b: Branching) -> list[float]:

@@ -62,7 +62,7 @@ class Canvas:
 
     def arrow(self, x: float, y: float, way: str) -> None:
         """The head of an arrow whose point is here."""
-        shape = {"left": "l5,-3.5v7z", "right": "l-5,-3.5v7z", "up": "l-3.5,6h7z"}[way]
+        shape = {"left": "l5,-3.5v7z", "right": "l-5,-3.5v7z", "up": "l-3.5,6h7z", "down": "l-3.5,-6h7z"}[way]
         self.path("M", x, y, shape, cls="f")
 
     @contextmanager

@@ -50,8 +50,11 @@ def tie(g: Canvas, top: float, bottom: float) -> None:
     g.path("M", LEFT + 4, top, "H", TIED, "V", bottom, "H", LEFT + 4, cls="l d")
 
 
-def feed(g: Canvas, derived: Derived, name: str, norm: str) -> None:
-    """What feeds a stack: its embedding, with norm and positions, or a source; and the towers beside it."""
+def feed(g: Canvas, derived: Derived, name: str, norm: str, *, crosses: bool = False) -> float | None:
+    """What feeds a stack: its embedding, with norm and positions, or a source; and the towers beside it.
+
+    Returns the height of the towers where their tokens go into cross-attention (`crosses`) and not into the stream.
+    """
     model = derived.model
     assert model is not None  # noqa: S101 - only models are drawn
     if stands(model, "embedding", name):
@@ -65,7 +68,7 @@ def feed(g: Canvas, derived: Derived, name: str, norm: str) -> None:
     if name == "encoder" and convolved:
         shape(g, "Source", f"convolutions, {', '.join(convolved)}", head=False)
         g.y += 26
-        return
+        return None
     shape(g, "Embedding", _embedding(parts, name), head=False)
     g.y += 26
     taps = [
@@ -74,16 +77,20 @@ def feed(g: Canvas, derived: Derived, name: str, norm: str) -> None:
         if p.kind == "draft.fc"
         for t in p.tensors
     ]
+    mid = None
     for said in filter(None, (taps, towers)):
-        tower(g, said)
+        mid = tower(g, said, joins=not crosses)
+    return mid if crosses and towers else None
 
 
 def _embedding(parts: tuple[Part, ...], name: str) -> str:
     tables = [t for p in parts if p.kind in ("embedding", "positions") for t in p.tensors if t.role is Role.LOOKUP]
     words = max((t for t in tables if t.stored), key=lambda t: t.shape[0], default=None)
-    places = sum(t.shape[0] for t in tables if "position" in t.name and (".encoder" not in t.name or name == "encoder"))
+    other = ".decoder" if name == "encoder" else ".encoder"
+    places = sum(t.shape[0] for t in tables if "position" in t.name and other not in t.name)
     said = f"{words.shape[0]:,} → {words.shape[1]}" if words else ""
-    return said + (f", {places:,} positions" if places else "")
+    shared = ", the decoder's" if words and name == "encoder" and ".encoder" not in words.name else ""
+    return said + shared + (f", {places:,} positions" if places else "")
 
 
 def tower_words(derived: Derived) -> list[str]:
@@ -102,16 +109,18 @@ def _tower(t: Tower) -> str:
     return f"{depth}{phrases.count(t.elements)} weights"
 
 
-def tower(g: Canvas, said: list[str]) -> None:
-    """A dashed box below the embedding whose tokens enter the stream with those of text."""
+def tower(g: Canvas, said: list[str], *, joins: bool = True) -> float:
+    """A dashed box below the embedding; where it `joins`, its tokens enter the stream. Returns its middle."""
     lines = [part for each in said for part in wrapped(each, RIGHT - LEFT - 40)][:7]
     high = 10 + 14 * len(lines)
-    g.path("M", STREAM, g.y + 10, "V", g.y, cls="l d")
+    if joins:
+        g.path("M", STREAM, g.y + 10, "V", g.y, cls="l d")
     g.y += 10
     g.rect(LEFT, g.y, RIGHT - LEFT, high, "g d", 8)
     for n, line in enumerate(lines):
         g.text(LEFT + 22, g.y + 16 + 14 * n, line, "t b" if n == 0 else "m")
     g.y += high
+    return g.y - high / 2
 
 
 def draft(g: Canvas, derived: Derived) -> None:

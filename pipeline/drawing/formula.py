@@ -36,7 +36,8 @@ def write(g: Canvas, runs: list[Run], before: str) -> None:
     """Layers and their formula, its letters in their colours."""
     letters = letters_of(runs)
     inks = {letter: colours.of_layer(x) for x, letter in letters.items()}
-    said = f"{before}{len(flat(runs))} layers"
+    total = len(flat(runs))
+    said = f"{before}{total} layer{'s' * (total != 1)}"
     lines = wrapped(said + (f" = {formula(runs, letters)}" if len(letters) > 1 else ""), 415)
     for n, line in enumerate(lines[:6]):
         head, tail = (said, line[len(said) :]) if n == 0 and line.startswith(said) else ("", line)

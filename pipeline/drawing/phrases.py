@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from atlas.numbers.entries import State
 from atlas.numbers.structure import Feeding, Mixing, Part
 from schemas.vocabulary import AttentionKind, Component, Mask, Mixer
 
+SPACE = "\xa0"
+LONG = 32
+"""Letters up to which a figure stays on one line."""
 NAMES = {
     "gqa": "Grouped-query attention", "mha": "Multi-head attention", "mqa": "Multi-query attention",
     "mla": "Latent attention (MLA)", "swa": "Sliding-window attention", "chunked": "Chunked attention",
@@ -16,7 +21,7 @@ NAMES = {
     "conv": "Short convolution",
 }  # fmt: skip
 GATED = {"silu": "SwiGLU", "gelu": "GeGLU", "gelu_tanh": "GeGLU", "gelu_new": "GeGLU", "relu": "ReGLU",
-         "swigluoai": "clamped SwiGLU"}  # fmt: skip
+         "swigluoai": "clamped SwiGLU", "silu_softcapped": "softcapped SwiGLU"}  # fmt: skip
 PLAIN = {"relu2": "ReLU²", "gelu": "GELU", "gelu_tanh": "GELU", "gelu_new": "GELU", "relu": "ReLU", "silu": "SiLU"}
 POSITIONS = {"rope": "RoPE", "nope": "NoPE", "alibi": "ALiBi", "relative": "relative positions"}
 NORMS = {"rmsnorm": "RMSNorm", "layernorm": "LayerNorm", "nonparametric_layernorm": "LayerNorm, no weights"}
@@ -75,7 +80,19 @@ def figures(p: Part, d: int) -> str:
     if not isinstance(p.info, Mixing):
         return ""
     said = _attention(p, p.info) if p.info.n_q_heads else _recurrent(p)
-    return ", ".join(s for s in said if s)
+    return listed([*said, *_inside(p)])
+
+
+def _inside(p: Part) -> list[str]:
+    """What of a layer's frame a part holds among its own weights."""
+    names = [t.name for t in p.tensors]
+    before = any(n.removesuffix(".weight").removesuffix(".0").endswith(IN_FRONT) for n in names)
+    attends = any(n.endswith("_input.query") for n in names)
+    return ["attends over earlier blocks"] * attends + ["a norm of its own in front"] * before
+
+
+IN_FRONT = ("input_layernorm", "post_attention_layernorm", "pre_ff_layernorm")
+"""Names of norms in front of a mixer or a network, where the part itself holds one."""
 
 
 def _feeding(p: Part, i: Feeding, d: int) -> str:
@@ -84,7 +101,12 @@ def _feeding(p: Part, i: Feeding, d: int) -> str:
     empty = next((t.choices - t.stored for t in p.tensors if t.choices), 0)
     said += [f"{empty} choices without weights"] * bool(empty)
     said += ["norms of its own before and after"] * (p.kind == "ffn.moe_beside")
-    return ", ".join(said)
+    return listed([*said, *_inside(p)])
+
+
+def listed(said: Iterable[str]) -> str:
+    """What is said, by commas; a line breaks between two figures and not within one, unless it is long."""
+    return ", ".join(s.replace(" ", SPACE) if len(s) <= LONG else s for s in said if s)
 
 
 def beside(p: Part) -> str:
@@ -152,14 +174,14 @@ def keeps(p: Part) -> str:
         said.append(f"{size(fixed)} fixed" if said else f"{size(fixed)}, whatever the length")
     if not said and isinstance(p.info, Mixing) and p.info.shared_from is not None:
         return "keeps nothing"
-    return "keeps " + " + ".join(said) if said else ""
+    return f"keeps{SPACE}" + " + ".join(said) if said else ""
 
 
 def _entry(s: State) -> str:
     per = "source token" if s.kind == "cross" else "token" if s.stride == 1 else f"{s.stride} tokens"
     index = "index " if s.kind == "index" else ""
-    last = f", last {s.window:,}" if s.window else ""
-    return f"{index}{size(s.elements * width(s))} per {per}{last}"
+    last = f"last {s.window:,}" if s.window else ""
+    return listed([f"{index}{size(s.elements * width(s))} per {per}", last])
 
 
 def is_shared(p: Part) -> bool:

@@ -9,12 +9,14 @@ from atlas.derived import Derived
 from atlas.numbers.entries import State
 from atlas.numbers.structure import Model
 from pipeline.drawing import ends, formula, phrases
-from pipeline.drawing.canvas import Canvas, clean, wrapped
+from pipeline.drawing.canvas import LETTER, Canvas, clean, wrapped
 from pipeline.drawing.colours import style
 from pipeline.drawing.phrases import size, width
-from pipeline.drawing.stacks import Stack, runs_of_stack, sources
+from pipeline.drawing.stacks import Stack, runs_of_stack, source_beside, sources
 
 WIDE = 448
+BOLD = 0.7
+"""Mean width of a letter of a name in bold as a share of the font's size, capitals and digits among them."""
 CONTEXTS = (8192, 32768, 131072)
 MOST_LAYERS = 60
 """Distinct layers beyond which a drawing says no more than its formula."""
@@ -43,9 +45,10 @@ def draw(derived: Derived, name: str) -> str | None:
 def _heading(g: Canvas, derived: Derived, name: str, stacks: list[Stack]) -> None:
     """Owner, name, size, and each stack as a formula whose letters have their colours."""
     f, (owner, _, short) = derived.fingerprint, name.rpartition("/")
-    points = max(11.0, min(19.0, 420 / (0.6 * max(1, len(short)))))
+    points = max(11.0, min(19.0, 420 / (BOLD * max(1, len(short)))))
     g.text(14, 18, owner, "m", room=WIDE - 28)
-    g.out.append(f'<text x="14" y="37" class="t b" style="font-size:{points:.3g}px">{clean(short, 420, points)}</text>')
+    shown = clean(short, 420 * LETTER / BOLD, points)
+    g.out.append(f'<text x="14" y="37" class="t b" style="font-size:{points:.3g}px">{shown}</text>')
     total, active = f.params_total or 0, f.params_active or 0
     said = f"{phrases.count(total)} parameters" + (f", {phrases.count(active)} active" if active < total * 0.98 else "")
     g.text(14, 55, said, "m")
@@ -65,7 +68,11 @@ def _body(g: Canvas, derived: Derived, stacks: list[Stack]) -> None:
         if len(stacks) > 1:
             g.text(14, g.y + 12, s.name.capitalize(), "t b k")
         entered = s.draw(g)
-        ends.feed(g, derived, s.name if len(stacks) > 1 else "", s.norm)
+        source = ends.feed(
+            g, derived, s.name if len(stacks) > 1 else "", s.norm, crosses=bool(entered) and s.name == "decoder"
+        )
+        if source is not None and len(stacks) == 1:
+            source_beside(g, entered, source)
         if n == 0 and tied is not None:
             ends.tie(g, tied, g.y - 13 - _below(derived))
         g.y += 10
@@ -127,6 +134,8 @@ def described(derived: Derived, name: str) -> str:
             for x, letter in letters.items():
                 said.append(
                     f"{letter}: "
-                    + "; ".join(phrases.spoken(p, d) for b in x.flow for p in map(x.parts.__getitem__, b.parts))
+                    + "; ".join(
+                        phrases.spoken(p, d) for b in x.flow for p in map(x.parts.__getitem__, (*b.added, *b.parts))
+                    )
                 )
     return ". ".join([*said, *ends.tower_words(derived), kept_words(model)]).replace("\xa0", " ")

@@ -71,7 +71,8 @@ class Stack:
     def _branching(self, x: Layer, b: Branch, seen: Seen) -> Branching:
         less = ASIDE if len(b.parts) > 1 else 0
         boxes = [Box(x.parts[n], self.d, seen, self.letters[x], less) for n in b.parts]
-        return Branching(b, boxes, self.norm, self.lanes)
+        added = tuple(Box(x.parts[n], self.d, seen, self.letters[x], ASIDE) for n in b.added)
+        return Branching(b, boxes, self.norm, self.lanes, added)
 
     def _frame(self, g: Canvas, x: Layer, found: list[Branching]) -> list[float]:
         """The frame of one layer; the stream is drawn under it when its height is known."""
@@ -107,12 +108,20 @@ class Stack:
 
     def _beside(self, g: Canvas, x: Layer) -> None:
         """What stands in the layer and in no branch, in words."""
-        drawn = {n for b in x.flow for n in (*b.parts, *b.ahead, *b.before, *b.after, *b.behind, *b.loose)}
+        drawn = {n for b in x.flow for n in (*b.parts, *b.added, *b.ahead, *b.before, *b.after, *b.behind, *b.loose)}
         rest = [p for n, p in enumerate(x.parts) if n not in drawn]
         said = list(dict.fromkeys(filter(None, map(phrases.beside, rest))))
         if said:
             g.text(BOX, g.y + 3, f"with {', '.join(said)}", "m s", room=300)
             g.y += 10
+
+
+def source_beside(g: Canvas, entered: list[float], y: float) -> None:
+    """The line from a tower below, at this height, into every cross-attention above."""
+    into = [s for each in entered for s in ("M", CROSS, each, "H", branches.END)]
+    g.path("M", RIGHT, y, "H", CROSS - 4, "q4,0 4,-4V", min(entered), *into)
+    for each in entered:
+        g.arrow(branches.END, each, "left")
 
 
 def sources(g: Canvas, entered: list[float], bottom: float) -> None:

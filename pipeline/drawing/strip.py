@@ -29,6 +29,7 @@ def strip(g: Canvas, runs: list[Run], top: float, bottom: float) -> None:
     most = max((sum(leaves(p)) for x in dict.fromkeys(layers) for p in x.parts), default=0) or 1
     for n, x in enumerate(layers):
         _bar(g, x, bottom - (n + 1) * h, h * (0.84 if h > 4 else 0.7), most)
+    _borrowed(g, layers, bottom, h)
     _indices(g, runs, bottom, h)
 
 
@@ -50,6 +51,22 @@ def _lengths(g: Canvas, p: Part, y: float, t: float, most: float) -> None:
     for start, long, cls in ((0, grows, "f"), (grows, stops, "e")):
         if long:
             g.rect(BARS + LENGTH * start / most, y, LENGTH * long / most, t, cls)
+
+
+def _borrowed(g: Canvas, layers: list[Layer], bottom: float, h: float) -> None:
+    """From each layer whose cache others read, a line beside the bars of those that read it, its arrow at the layer."""
+    readers: dict[int, list[tuple[int, str]]] = {}
+    for n, x in enumerate(layers):
+        for p in x.parts:
+            if isinstance(p.info, Mixing) and p.info.shared_from is not None:
+                readers.setdefault(p.info.shared_from, []).append((n, colours.of_part(p)))
+    for k, (source, found) in enumerate(sorted(readers.items())):
+        x = BARS + 14 + 10 * (k % 3)
+        with g.group(found[0][1]):
+            heights = [bottom - (n + 0.58) * h for n, _ in found]
+            ticks = [s for y in heights for s in ("M", BARS + 8, y, "H", x)]
+            g.path("M", x, heights[-1], "V", bottom - (source + 1) * h - 5, *ticks)
+            g.arrow(x, bottom - (source + 1) * h, "down")
 
 
 def _indices(g: Canvas, runs: list[Run], bottom: float, h: float) -> None:

@@ -68,18 +68,33 @@ def build(home: Path, snapshot_path: Path) -> Report:
         AtlasError: the guide cannot be written.
     """
     place = home / GUIDE
-    record = kept.read(place)
-    there = kept.files(place, record)
-    stands_on = kept.stood_on(queries.digest(snapshot_path), page.folder())
-    if record.stood_on == stands_on and there.keys() == record.pages.keys():
-        same = Report(queries.named(snapshot_path), tuple(Built(slug, of, ()) for slug, of in there.items()), ())
-        if not _stale(place, same):
-            return same
-    drawings = kept.Drawings(record, there)
+    stands_on, same, drawings = _last(place, snapshot_path)
+    if same is not None and not _stale(place, same):
+        return same
     report = _written(place, rendered(snapshot_path, existing=_existing(place), drawings=drawings))
     pages = {b.slug: {path: kept.digest(text.encode()) for path, text in b.files.items()} for b in report.built}
     kept.write(place, kept.Record("" if report.failed else stands_on, pages, drawings.charts))
     return report
+
+
+def current(home: Path, snapshot_path: Path) -> Report:
+    """The guide of a snapshot in memory, nothing written: as it lies under the home where that stands on the same.
+
+    Else it is built, with the charts of the last build that would come out alike.
+    """
+    _, same, drawings = _last(home / GUIDE, snapshot_path)
+    return same or rendered(snapshot_path, drawings=drawings)
+
+
+def _last(place: Path, snapshot_path: Path) -> tuple[str, Report | None, Drawings]:
+    """What a build stands on now; the last build where it stood on the same and lies as it left it; its charts."""
+    record = kept.read(place)
+    there = kept.files(place, record)
+    stands_on = kept.stood_on(queries.digest(snapshot_path), page.folder())
+    same = record.stood_on == stands_on and there.keys() == record.pages.keys()
+    built = tuple(Built(slug, of, ()) for slug, of in there.items()) if same else ()
+    report = Report(queries.named(snapshot_path), built, ()) if same else None
+    return stands_on, report, kept.Drawings(record, there)
 
 
 def _written(place: Path, report: Report) -> Report:

@@ -19,16 +19,18 @@ FOLDER = "guide"
 _MODULE = re.compile(r"\d\d-")
 _MARK = re.compile(r"[^a-z0-9]+")
 GLOSSARY = "glossary.md"
-_TERM = re.compile(r"<li>\s*(?:<p>)?(?:<a id=\"[^\"]*\"></a>)?<strong>(.*?)</strong>")
+_TERM = re.compile(r'<a id="([^"]+)"></a><strong>(.*?)</strong>')
 _STRONG = re.compile(r"<strong>([^<]{2,60})</strong>")
+_MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable("table")
 
 
 class Chapter(NamedTuple):
-    """A page of the guide: where it stands in the site, its title, and its Markdown's path."""
+    """A page of the guide: where it stands in the site, its title, its Markdown's path, and its text as parsed."""
 
     path: str
     title: str
     source: str
+    tokens: list[Token]
 
 
 def address(source: str) -> str:
@@ -39,10 +41,16 @@ def address(source: str) -> str:
 
 def chapters(files: Mapping[str, str]) -> list[Chapter]:
     """The pages in the order they are read: the index, the modules, what remains."""
-    named = [Chapter(address(f), _title(_parsed(text)[1]), f) for f, text in files.items() if f.endswith(".md")]
+    named = [_chapter(f, text) for f, text in files.items() if f.endswith(".md")]
     return sorted(
         named, key=lambda c: (c.source != "README.md", not _MODULE.match(c.source), "/" in c.source, c.source)
     )
+
+
+def _chapter(file: str, text: str) -> Chapter:
+    tokens = _MARKDOWN.parse(text)
+    _anchor(tokens)
+    return Chapter(address(file), _title(tokens), file, tokens)
 
 
 def pages(files: Mapping[str, str], sheets: Mapping[str, str]) -> list[Page]:
@@ -50,25 +58,25 @@ def pages(files: Mapping[str, str], sheets: Mapping[str, str]) -> list[Page]:
     order = chapters(files)
     side = _side([c for c in order if "/" not in c.source])
     terms = _terms(files.get(GLOSSARY, ""))
-    made = [_page(c, files[c.source], order, side, sheets) for c in order]
+    made = [_page(c, order, side, sheets) for c in order]
     return [p._replace(body=_with_terms(p, terms)) for p in made]
 
 
 def _terms(glossary: str) -> dict[str, str]:
     """Where each term stands in the glossary; a line may explain several."""
-    html = MarkdownIt("commonmark", {"html": True}).render(glossary)
-    return {t.strip().lower(): mark(said) for said in _TERM.findall(html) for t in (said, *said.split(","))}
+    html = _MARKDOWN.render(glossary)
+    return {t.strip().lower(): place for place, said in _TERM.findall(html) for t in (said, *said.split(","))}
 
 
 def mark(text: str) -> str:
-    """The anchor of a heading or a term."""
+    """The anchor of a heading."""
     return _MARK.sub("-", text.lower()).strip("-") or "section"
 
 
 def _with_terms(page: Page, terms: Mapping[str, str]) -> str:
-    """The glossary's terms with anchors; on other pages, a term in bold leads there."""
+    """A page with its terms in bold leading to the glossary."""
     if page.path == address(GLOSSARY):
-        return _TERM.sub(lambda m: m.group().replace("<li>", f'<li id="{mark(m.group(1))}">', 1), page.body)
+        return page.body
     way = page.root + address(GLOSSARY)
 
     def linked(found: re.Match[str]) -> str:
@@ -78,24 +86,16 @@ def _with_terms(page: Page, terms: Mapping[str, str]) -> str:
     return _STRONG.sub(linked, page.body)
 
 
-def _page(c: Chapter, text: str, order: Sequence[Chapter], side: str, sheets: Mapping[str, str]) -> Page:
-    parser, tokens = _parsed(text)
+def _page(c: Chapter, order: Sequence[Chapter], side: str, sheets: Mapping[str, str]) -> Page:
     root = "../" * c.path.count("/")
-    _relink(tokens)
-    body = _scrolled(parser.renderer.render(_without_title(tokens), parser.options, {}))
+    _relink(c.tokens)
+    body = _scrolled(_MARKDOWN.renderer.render(_without_title(c.tokens), _MARKDOWN.options, {}))
     sheet = sheets.get(c.title)
     lead = f"<p>{link(root + sheet, 'The sheet of this design, with its drawing')}</p>" if sheet else ""
     crumbs = (("index.html", "Atlas"), *([] if c.source == "README.md" else [(f"{FOLDER}/index.html", "Guide")]))
     return Page(
         c.path, c.title, lead + body + _turning(c, order, root), crumbs, side.replace('href="', f'href="{root}')
     )
-
-
-def _parsed(text: str) -> tuple[MarkdownIt, list[Token]]:
-    parser = MarkdownIt("commonmark", {"html": True}).enable("table")
-    tokens = parser.parse(text)
-    _anchor(tokens)
-    return parser, tokens
 
 
 def _anchor(tokens: Sequence[Token]) -> None:

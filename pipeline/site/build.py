@@ -1,4 +1,4 @@
-"""Builds the site of a snapshot: every file in memory, then what changed is written.
+"""Builds the site of a snapshot, file by file, and writes what changed.
 
 Equal snapshots give equal bytes.
 """
@@ -6,18 +6,19 @@ Equal snapshots give equal bytes.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from importlib.resources import files as resources
 from pathlib import Path
 from typing import NamedTuple
 
 from pipeline import durable
-from pipeline.drawing import picture
 from pipeline.errors import Invalid
 from pipeline.guide import render
-from pipeline.site import book, changed, listing, newsroom, pages, programs, search, sheet, trends, words
+from pipeline.guide.render import Report
+from pipeline.site import book, changed, designs, listing, newsroom, pages, programs, search, sheet, trends, words
+from pipeline.site.designs import Wanted
 from pipeline.site.gather import Gathered, gather
-from pipeline.site.shell import Page, framed
+from pipeline.site.shell import framed
 
 SITE = Path("reports") / "site"
 ASSETS = ("site.css", "site.js", "icon.svg")
@@ -55,22 +56,36 @@ def build(home: Path, snapshot_path: Path, out: Path | None = None, *, parquet: 
         Invalid: the guide has no index or no glossary; nothing is written.
         AtlasError: the site cannot be written.
     """
-    made = made_of(home, snapshot_path, parquet=parquet)
-    return write(out or home / SITE, made.files)._replace(left_out=made.left_out)
+    guide = _guide(home, snapshot_path)
+    found = files(home, snapshot_path, gather(snapshot_path), guide, parquet=parquet)
+    return write(out or home / SITE, found)._replace(left_out=_left_out(guide))
 
 
-def write(place: Path, files: dict[str, str | bytes]) -> Built:
-    """Write what changed and remove what an earlier build names and this one does not make. Raises `AtlasError`."""
-    made = {**files, MANIFEST: "".join(f"{path}\n" for path in sorted((*files, MANIFEST)))}
-    stale = _stale(place, made)
-    changed_ = [path for path, content in made.items() if not _is_there(place / path, content)]
-    for folder in sorted({(place / path).parent for path in changed_}):
-        folder.mkdir(parents=True, exist_ok=True)
-    for path in changed_:
-        durable.write_atomically(place / path, made[path], point="site.file")
-    for path in stale:
+def write(place: Path, made: Iterable[tuple[str, str | bytes]]) -> Built:
+    """Write what changed, as it comes, and remove what an earlier build names and this one does not make.
+
+    Raises `AtlasError`.
+    """
+    before = (place / MANIFEST).read_text("utf-8").splitlines() if (place / MANIFEST).is_file() else []
+    sizes: dict[str, int] = {}
+    changed_ = 0
+    for path, content in made:
+        sizes[path] = len(_bytes(content))
+        changed_ += _written(place / path, content)
+    manifest = "".join(f"{path}\n" for path in sorted((*sizes, MANIFEST)))
+    changed_ += _written(place / MANIFEST, manifest)
+    for path in _stale(place, before, {*sizes, MANIFEST}):
         durable.remove(path, point="site.stale")
-    return Built(place / "index.html", len(made), len(changed_), sum(len(_bytes(c)) for c in made.values()))
+    return Built(place / "index.html", len(sizes) + 1, changed_, sum(sizes.values()) + len(manifest))
+
+
+def _written(path: Path, content: str | bytes) -> bool:
+    """Write a file if it is not there already. Returns whether it was written."""
+    if _is_there(path, content):
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    durable.write_atomically(path, content, point="site.file")
+    return True
 
 
 def _bytes(content: str | bytes) -> bytes:
@@ -81,61 +96,70 @@ def _is_there(path: Path, content: str | bytes) -> bool:
     return path.is_file() and path.read_bytes() == _bytes(content)
 
 
-def _stale(place: Path, made: dict[str, str | bytes]) -> list[Path]:
+def _stale(place: Path, before: list[str], made: Collection[str]) -> list[Path]:
     """Files that an earlier build names and this one does not make; nothing outside the folder is touched."""
-    listed = (place / MANIFEST).read_text("utf-8").splitlines() if (place / MANIFEST).is_file() else []
     inside = place.resolve()
-    paths = [(place / line).resolve() for line in listed if line not in made]
+    paths = [(place / line).resolve() for line in before if line not in made]
     return [p for p in paths if p.is_relative_to(inside) and p.is_file()]
 
 
 def made_of(home: Path, snapshot_path: Path, *, parquet: bool = True) -> Site:
     """Every file of the site, in memory. Raises `Invalid` where the guide has no index or glossary."""
-    g = gather(snapshot_path)
-    report = render.rendered(snapshot_path)
-    left_out = tuple(f"page {f.slug} cannot be built: {f.reason}" for f in report.failed)
+    g, guide = gather(snapshot_path), _guide(home, snapshot_path)
+    return Site(g, dict(files(home, snapshot_path, g, guide, parquet=parquet)), _left_out(guide))
+
+
+def _guide(home: Path, snapshot_path: Path) -> Report:
+    """The guide; what lies under the home is taken where it is what the snapshot gives."""
+    report = render.current(home, snapshot_path)
     if not report.files.keys() >= NEEDED:
-        raise Invalid("\n".join(left_out))
+        raise Invalid("\n".join(_left_out(report)))
+    return report
+
+
+def _left_out(report: Report) -> tuple[str, ...]:
+    return tuple(f"page {f.slug} cannot be built: {f.reason}" for f in report.failed)
+
+
+def files(
+    home: Path, snapshot_path: Path, g: Gathered, guide: Report, *, parquet: bool = True
+) -> Iterator[tuple[str, str | bytes]]:
+    """Path and content of every file of the site; those of designs come first and are not held."""
+    known, read = changed.history(home, g.snapshot, g.designs)
+    near = words.nearest(g.designs)
+    wanted = [Wanted(d, near[d.design_id], changed.told(d.design_id, known, read)) for d in g.designs]
+    drawn: set[str] = set()
+    for path, text in designs.files(snapshot_path, g.about, wanted):
+        drawn |= {path.partition("/")[2].removesuffix(".svg")} if path.endswith(".svg") else set()
+        yield path, text
+    tables = _tables(snapshot_path) if parquet else {}
+    yield from ((f"parquet/{name}.parquet", content) for name, content in tables.items())
+    made = _shared(home, snapshot_path, g, guide, drawn)
+    yield from made.items()
+    weights = {path: len(_bytes(content)) for path, content in made.items()}
+    data = pages.data(weights, {name: len(content) for name, content in tables.items()})
+    yield data.path, framed(data, str(g.about))
+
+
+def _shared(
+    home: Path, snapshot_path: Path, g: Gathered, report: Report, drawn: Collection[str]
+) -> dict[str, str | bytes]:
+    """Every file that belongs to no design."""
     found, why = changed.before(home, g.snapshot)
     made: dict[str, str | bytes] = {f"assets/{name}": _asset(name) for name in ASSETS}
     made |= {f"guide/{path}": text for path, text in report.files.items() if not path.endswith(".md")}
     sheets = {d.name.partition("/")[2]: sheet.path(d) for d in g.designs}
     guide = book.pages({p: t for p, t in report.files.items() if p.endswith(".md")}, sheets)
-    own = [pages.home(g), listing.page(g), pages.signs(), pages.compare(), pages.search(), *pages.gallery(g)]
-    own += [changed.page(g, found, why), trends.page(home, g.snapshot), newsroom.page(snapshot_path)]
-    made |= dict(_designs(home, g))
+    own = [pages.home(g, drawn), listing.page(g), pages.signs(), pages.compare(), pages.search()]
+    own += [*pages.gallery(g, drawn), changed.page(g, found, why)]
+    own += [trends.page(home, g.snapshot), newsroom.page(snapshot_path)]
     searched = [(p.path, p.title, p.body) for p in (*guide, *own) if "/models/" not in p.path]
     made |= {
         "data/table.js": listing.data(g), "data/models.json": programs.index(g), "schema.json": programs.schema(),
         "feed.xml": changed.feed(g, found, why), "llms.txt": programs.llms(g, [(p.title, p.path) for p in guide]),
         "data/search.js": search.index(g, searched),
     }  # fmt: skip
-    tables = _tables(snapshot_path) if parquet else {}
-    made |= {f"parquet/{name}.parquet": content for name, content in tables.items()}
-    made |= {p.path: framed(p, _about(g)) for p in (*own, *guide)}
-    weights = {path: len(_bytes(content)) for path, content in made.items()}
-    data = pages.data(weights, {name: len(content) for name, content in tables.items()})
-    made[data.path] = framed(data, _about(g))
-    return Site(g, made, left_out)
-
-
-def _about(g: Gathered) -> str:
-    return (
-        f"Snapshot {g.snapshot} from {g.source}, schema {g.schema_version}, atlas {g.code_version}. Cite as: {g.cited}"
-    )
-
-
-def _designs(home: Path, g: Gathered) -> Iterator[tuple[str, str]]:
-    """Sheet, drawing and data of every design."""
-    near = words.nearest(g.designs)
-    known, read = changed.history(home, g.snapshot, g.designs)
-    for d in g.designs:
-        drawn = picture.draw(d.derived, d.name) if d.derived else None
-        if drawn:
-            yield sheet.path(d, "svg"), drawn
-        page: Page = sheet.page(d, g, near[d.design_id], changed.told(d.design_id, known, read))
-        yield page.path, framed(page, _about(g))
-        yield sheet.path(d, "json"), programs.design(d, g)
+    return made | {p.path: framed(p, str(g.about)) for p in (*own, *guide)}
 
 
 def _asset(name: str) -> str:

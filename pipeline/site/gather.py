@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +26,14 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 _DESIGN = re.compile(r"[0-9a-f]{20}")
-_LISTING = "outcome, author, created_at, downloads, likes, gated, tags, as_of, source, base_models, base_model_relation"
+_LISTING = "outcome, created_at, downloads, tags, base_models"
+_OF_MODELS = (
+    "repo_id, design_id, kind, model_type, architecture_class, verdict, check, refusal_reason, dtype, quant_method, "
+    "weight_bytes_checkpoint, max_context, rope_theta, params_total, params_active, growth_bytes_per_token, "
+    "kv_bytes_4k, kv_bytes_128k, attention_kind, attention_mask, layer_mix, is_moe, n_shared_experts, "
+    "experts_per_token, n_routed_experts, n_layers, d_model"
+)
+"""What a model's row says; all facts are read for the first model of each design alone, so that many models fit."""
 
 
 class State(msgspec.Struct, frozen=True):
@@ -56,10 +64,6 @@ class Design(msgspec.Struct, frozen=True):
     checks: list[Row]
     reported: list[Row]
     disagreements: list[Row]
-    evidence: list[Row]
-    unread: list[str]
-    layers: list[Row]
-    derived: Derived | None
 
     def bytes_at(self, context: int, cache_width: float = 2) -> float:
         """Bytes of cache and state of one sequence."""
@@ -71,17 +75,41 @@ class Design(msgspec.Struct, frozen=True):
         return self.facts["kv_bytes_4k"] is not None
 
 
-class Gathered(msgspec.Struct, frozen=True):
-    """A snapshot as the site needs it; models by name, designs by the name of their first model."""
+class Detail(msgspec.Struct, frozen=True):
+    """What only the files of a design itself say: evidence, keys that nothing reads, layers, and the structure."""
+
+    evidence: list[Row]
+    unread: list[str]
+    layers: list[Row]
+    derived: Derived | None
+
+
+class About(msgspec.Struct, frozen=True):
+    """What a site is made from."""
 
     snapshot: str
     source: str
     code_version: str
     schema_version: str
-    models: list[Row]
-    designs: list[Design]
     cited: str
     """The line to cite the snapshot by."""
+
+    def __str__(self) -> str:
+        made = f"from {self.source}, schema {self.schema_version}, atlas {self.code_version}"
+        return f"Snapshot {self.snapshot} {made}. Cite as: {self.cited}"
+
+
+class Gathered(msgspec.Struct, frozen=True):
+    """A snapshot as the site needs it; models by name, designs by the name of their first model."""
+
+    about: About
+    models: list[Row]
+    designs: list[Design]
+
+    @property
+    def snapshot(self) -> str:
+        """The snapshot's name."""
+        return self.about.snapshot
 
 
 def gather(path: Path) -> Gathered:
@@ -90,19 +118,13 @@ def gather(path: Path) -> Gathered:
         whole = _rows(con, f"SELECT * FROM snapshot WHERE name = '{WHOLE}'")
         if len(whole) != 1:
             raise Corrupt("the snapshot has no manifest: it is not complete")
+        named = ", ".join(f"f.{name.strip()}" for name in _OF_MODELS.split(","))
         models = _rows(
-            con, f"SELECT f.*, {_LISTING} FROM fingerprints f JOIN models m USING (repo_id) ORDER BY repo_id"
+            con, f"SELECT {named}, {_LISTING} FROM fingerprints f JOIN models m USING (repo_id) ORDER BY repo_id"
         )
-        about = whole[0]
-        return Gathered(
-            str(about["snapshot_id"]),
-            str(about["source"]),
-            str(about["code_version"]),
-            str(about["schema_version"]),
-            models,
-            _designs(con, models),
-            cite.line(cite.cited(path)),
-        )
+        row = {name: str(value) for name, value in whole[0].items()}
+        stated = row["snapshot_id"], row["source"], row["code_version"], row["schema_version"]
+        return Gathered(About(*stated, cite.line(cite.cited(path))), models, _designs(con, models))
 
 
 @contextmanager
@@ -137,14 +159,11 @@ def _designs(con: duckdb.DuckDBPyConnection, models: list[Row]) -> list[Design]:
         if m["design_id"] and _DESIGN.fullmatch(m["design_id"]):
             by_design.setdefault(m["design_id"], []).append(m)
     states = _grouped(con, "SELECT * FROM states ORDER BY design_id, run, slot, ordinal", "design_id")
-    layers = _grouped(con, "SELECT * FROM layers ORDER BY design_id, first_index, slot, mixer_slot", "design_id")
     by_model = {t: _grouped(con, f"SELECT * FROM {t} ORDER BY ALL", "repo_id") for t in _BY_MODEL}
     first = {d: _first(found) for d, found in by_design.items()}
-    texts = _texts(con, [m["repo_id"] for m in first.values()])
-    made = [
-        _design(d, first[d], by_design[d], texts[first[d]["repo_id"]], by_model, states.get(d, []), layers.get(d, []))
-        for d in by_design
-    ]
+    _want(con, [m["repo_id"] for m in first.values()])
+    facts = {row["design_id"]: row for row in _rows(con, "SELECT f.* FROM wanted JOIN fingerprints f USING (repo_id)")}
+    made = [_design(d, {**facts[d], **first[d]}, by_design[d], by_model, states.get(d, [])) for d in by_design]
     return sorted(made, key=lambda d: (d.name.casefold(), d.name))
 
 
@@ -152,42 +171,60 @@ _BY_MODEL = ("checks", "reported", "disagreements")
 
 
 def _first(models: list[Row]) -> Row:
-    """The model a design is named after: most downloaded, else checked, made from no other, with the shortest name."""
-    return min(models, key=_precedence)
+    """The model a design is named after: most downloaded, else checked, made from no other, of who has most of them.
+
+    Of several the first to be there; where the day of one is not known, the one with the shortest name.
+    """
+    owners = Counter(_owner(m) for m in models)
+
+    def rank(m: Row) -> tuple[int, bool, bool, int]:
+        return -(m["downloads"] or -1), m["check"] != "exact", bool(m["base_models"]), -owners[_owner(m)]
+
+    best = min(map(rank, models))
+    left = [m for m in models if rank(m) == best]
+    dated = all(m["created_at"] for m in left)
+    return min(left, key=lambda m: (str(m["created_at"]) if dated else "", len(m["repo_id"]), m["repo_id"]))
 
 
-def _precedence(m: Row) -> tuple[int, bool, bool, int, str]:
-    checked, derived = m["check"] == "exact", bool(m["base_models"])
-    return -(m["downloads"] or -1), not checked, derived, len(m["repo_id"]), m["repo_id"]
+def _owner(m: Row) -> str:
+    return m["repo_id"].partition("/")[0]
 
 
-def _texts(con: duckdb.DuckDBPyConnection, names: list[str]) -> dict[str, Row]:
-    con.execute("CREATE TEMP TABLE wanted (repo_id VARCHAR)")
-    con.executemany("INSERT INTO wanted VALUES (?)", [[n] for n in names])
-    joined = "wanted JOIN models USING (repo_id) JOIN configs USING (config_id)"
-    return {
-        row["repo_id"]: row for row in _rows(con, f"SELECT repo_id, raw, raw_bytes, evidence, unread FROM {joined}")
-    }
+def _want(con: duckdb.DuckDBPyConnection, names: list[str]) -> None:
+    """A table of these names, for the joins that follow."""
+    con.execute("CREATE OR REPLACE TEMP TABLE wanted AS SELECT unnest(?::VARCHAR[]) AS repo_id", [names])
 
 
 def _design(
-    design_id: str, first: Row, models: list[Row], text: Row, by_model: dict[str, dict[str, list[Row]]],
-    states: list[Row], layers: list[Row],
+    design_id: str, facts: dict[str, Any], models: list[Row], by_model: dict[str, dict[str, list[Row]]],
+    states: list[Row],
 ) -> Design:  # fmt: skip
     held = [
         State(s["kind"], s["repeats"], s["elements"], s["stride"], s["window"], s["width_bytes"])
         for s in states
         if s["kind"] != "cross" and s["stack"] != "encoder"
     ]
-    checks, reported, disagreements = (_told(by_model[t], models) for t in _BY_MODEL)
+    told = (_told(by_model[t], models) for t in _BY_MODEL)
+    return Design(design_id, facts["repo_id"], facts, models, held if facts["kv_bytes_4k"] is not None else [], *told)
+
+
+def details(con: duckdb.DuckDBPyConnection, designs: list[Design]) -> dict[str, Detail]:
+    """What the files of these designs say beyond their rows, by the designs' ids."""
+    _want(con, [d.name for d in designs])
+    joined = "wanted JOIN models USING (repo_id) JOIN configs USING (config_id)"
+    texts = {r["repo_id"]: r for r in _rows(con, f"SELECT repo_id, raw, raw_bytes, evidence, unread FROM {joined}")}
+    some = "design_id IN (SELECT design_id FROM wanted JOIN fingerprints USING (repo_id))"
+    ordered = f"SELECT * FROM layers WHERE {some} ORDER BY design_id, first_index, slot, mixer_slot"
+    layers = _grouped(con, ordered, "design_id")
+    return {d.design_id: _detail(d, texts[d.name], layers.get(d.design_id, [])) for d in designs}
+
+
+def _detail(d: Design, text: Row, layers: list[Row]) -> Detail:
     raw = text["raw_bytes"] if text["raw"] is None else text["raw"].encode()
-    derived = derive(raw, name=first["repo_id"]) if raw else None
-    if derived is not None and derived.fingerprint.design_id != design_id:
+    derived = derive(raw, name=d.name) if raw else None
+    if derived is not None and derived.fingerprint.design_id != d.design_id:
         derived = None
-    return Design(
-        design_id, first["repo_id"], first, models, held if first["kv_bytes_4k"] is not None else [], checks, reported,
-        disagreements, text["evidence"] or [], text["unread"] or [], layers, derived,
-    )  # fmt: skip
+    return Detail(text["evidence"] or [], text["unread"] or [], layers, derived)
 
 
 def _told(rows: Mapping[str, list[Row]], models: list[Row]) -> list[Row]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from pipeline.drawing import legend
 from pipeline.site import sheet
-from pipeline.site.gather import Design, Gathered
+from pipeline.site.gather import Gathered
 from pipeline.site.html import esc, link, section, table
 from pipeline.site.shell import Page
 from pipeline.units import binary
@@ -17,7 +17,7 @@ A_PAGE = 120
 """Drawings on one page of the gallery."""
 
 
-def home(g: Gathered) -> Page:
+def home(g: Gathered, drawn: Collection[str]) -> Page:
     """The first page."""
     exact = sum(m["check"] == "exact" for m in g.models)
     refused = sum(m["verdict"] == "refused" for m in g.models)
@@ -40,25 +40,26 @@ def home(g: Gathered) -> Page:
     largest = sorted(
         g.designs, key=lambda d: (-(d.facts["downloads"] or 0), -(d.facts["params_total"] or 0), d.design_id)
     )
-    cards = "".join(sheet.card(d) for d in largest[:6])
+    cards = "".join(sheet.card(d, is_drawn=d.design_id in drawn) for d in largest[:6])
     shown = section("drawings", "Some drawings", f'<ul class="cards">{cards}</ul>')
     return Page("index.html", "LLM architecture atlas", f'{lead}{facts}<ul class="ways">{items}</ul>{shown}')
 
 
-def gallery(g: Gathered) -> Iterator[Page]:
+def gallery(g: Gathered, drawn: Collection[str]) -> Iterator[Page]:
     """Every drawing, on as many pages as it takes."""
     parts = [g.designs[n : n + A_PAGE] for n in range(0, len(g.designs), A_PAGE)] or [[]]
     for n, part in enumerate(parts):
         crumbs = ATLAS if n == 0 else (*ATLAS, ("designs.html", "Drawings"))
+        cards = "".join(sheet.card(d, is_drawn=d.design_id in drawn) for d in part)
         title = "Drawings" if n == 0 else f"Drawings, page {n + 1}"
-        yield Page(_gallery_path(n), title, _gallery(g, part, n, len(parts)), crumbs, wide=True)
+        yield Page(_gallery_path(n), title, _gallery(g, n, len(parts), cards), crumbs, wide=True)
 
 
 def _gallery_path(n: int) -> str:
     return "designs.html" if n == 0 else f"designs-{n + 1}.html"
 
 
-def _gallery(g: Gathered, part: list[Design], n: int, pages: int) -> str:
+def _gallery(g: Gathered, n: int, pages: int, cards: str) -> str:
     turning = "".join(
         f"<li>{esc(str(k + 1))}</li>" if k == n else f"<li>{link(_gallery_path(k), str(k + 1))}</li>"
         for k in range(pages)
@@ -67,7 +68,7 @@ def _gallery(g: Gathered, part: list[Design], n: int, pages: int) -> str:
 
     signs_ = link("legend.html", "What the signs say")
     lead = f'<p class="lead">{len(g.designs):,} designs, each drawn from its exact structure. {signs_}</p>'
-    return f'{lead}{turned}<ul class="cards">{"".join(sheet.card(d) for d in part)}</ul>'
+    return f'{lead}{turned}<ul class="cards">{cards}</ul>'
 
 
 def signs() -> Page:

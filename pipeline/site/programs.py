@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from pipeline.site import words
-from pipeline.site.gather import Design, Gathered, Row, licence
+from pipeline.site.gather import About, Design, Detail, Gathered, Row, licence
 from pipeline.text import json_line, markdown
 from schemas.fields import FINGERPRINT
 
@@ -79,16 +79,16 @@ def model(m: Row) -> ModelRow:
     )
 
 
-def design(d: Design, g: Gathered) -> str:
+def design(d: Design, of: Detail, about: About) -> str:
     """The JSON of a design."""
     facts = {f.name: d.facts[f.name] for f in FINGERPRINT if f.name in d.facts and f.name not in _HERE}
     states = [StateRow(s.kind, s.repeats, s.elements, s.stride, s.window, s.width) for s in d.states]
-    layers = [{k: v for k, v in row.items() if k != "design_id"} for row in d.layers]
-    evidence = [dict(e) for e in d.evidence]
+    layers = [{k: v for k, v in row.items() if k != "design_id"} for row in of.layers]
+    evidence = [dict(e) for e in of.evidence]
     made = DesignFile(
         d.design_id,
         d.name,
-        g.snapshot,
+        about.snapshot,
         words.sentence(d),
         facts,
         states,
@@ -101,7 +101,7 @@ def design(d: Design, g: Gathered) -> str:
 
 def index(g: Gathered) -> str:
     """The JSON of all models."""
-    return written(Index(g.snapshot, g.schema_version, [model(m) for m in g.models]))
+    return written(Index(g.snapshot, g.about.schema_version, [model(m) for m in g.models]))
 
 
 def written(made: object) -> str:

@@ -48,7 +48,7 @@ def _of_page(path: str, title: str, body: str) -> Iterable[Entry]:
         yield said if kind == "term" else f"{said} · {title}", f"{path}#{anchor}", kind, " ".join(_common(text))
 
 
-_TERM = re.compile(r'<li id="([^"]+)">\s*(?:<p>)?(?:<a id="[^"]*"></a>)?<strong>(.*?)</strong>(.*?)</li>', re.DOTALL)
+_TERM = re.compile(r'<a id="([^"]+)"></a><strong>(.*?)</strong>(.*?)</li>', re.DOTALL)
 
 
 def _common(html: str) -> list[str]:

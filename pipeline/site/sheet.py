@@ -9,9 +9,10 @@ import msgspec
 
 from pipeline.drawing import curve
 from pipeline.site import words
-from pipeline.site.gather import Design, Gathered, Row, licence, shares
+from pipeline.site.gather import About, Design, Detail, Row, licence, shares
 from pipeline.site.html import cell, esc, fold, link, section, table
 from pipeline.site.shell import Page
+from pipeline.site.words import Near
 from pipeline.units import binary, scaled
 
 HUB = "https://huggingface.co/"
@@ -25,26 +26,26 @@ def path(d: Design, ending: str = "html") -> str:
     return f"designs/{d.design_id}.{ending}"
 
 
-def page(d: Design, g: Gathered, near: list[Design], history: list[str]) -> Page:
+def page(d: Design, of: Detail, about: About, near: list[Near], history: list[str], *, is_drawn: bool) -> Page:
     """The sheet as a page."""
-    body = "".join(s for s in _sections(d, g, near, history) if s)
+    said = (section("drawing", "Architecture", _drawing(d, is_drawn=is_drawn)), *_sections(d, of, about, near, history))
+    body = "".join(said)
     lead = f'<p class="lead">{esc(words.sentence(d))}.</p>{_verdict(d)}'
     crumbs = (("index.html", "Atlas"), ("designs.html", "Drawings"))
     return Page(path(d), d.name, body, crumbs, data=f"{d.design_id}.json", lead=lead)
 
 
-def _sections(d: Design, g: Gathered, near: list[Design], history: list[str]) -> Iterator[str]:
-    yield section("drawing", "Architecture", _drawing(d))
+def _sections(d: Design, of: Detail, about: About, near: list[Near], history: list[str]) -> Iterator[str]:
     if d.has_cache:
         yield section("cache", "Cache over context", _cache(d))
     yield section("weights", "Where the weights are", _shares(d))
-    yield section("layers", "Layers", _layers(d))
+    yield section("layers", "Layers", _layers(d, of))
     yield section("models", "Models of this design", _models(d.models))
     yield section("nearest", "Nearest designs", _nearest(d, near))
     yield section("checks", "Against the checkpoint", _checks(d))
-    yield section("evidence", "Evidence", _evidence(d))
+    yield section("evidence", "Evidence", _evidence(d, of))
     yield section("history", "History", "<ul>" + "".join(f"<li>{esc(h)}</li>" for h in history) + "</ul>")
-    yield section("cite", "Cite and links", _cite(d, g))
+    yield section("cite", "Cite and links", _cite(d, about))
 
 
 def _verdict(d: Design) -> str:
@@ -65,8 +66,8 @@ def _verdict(d: Design) -> str:
     return f'<p class="verdict {mark}">{esc(" ".join(said))} <a href="#checks">Figures</a></p>'
 
 
-def _drawing(d: Design) -> str:
-    if d.derived is None:
+def _drawing(d: Design, *, is_drawn: bool) -> str:
+    if not is_drawn:
         return "<p>There is no drawing: today's rules no longer give the structure that the snapshot holds.</p>"
     alt = f"Architecture of {d.name}: {words.sentence(d)}. Every part is said in the table of layers and in the file."
     image = f'<img class="drawing" src="{d.design_id}.svg" alt="{esc(alt)}" width="448">'
@@ -111,9 +112,9 @@ def _shares(d: Design) -> str:
     )
 
 
-def _layers(d: Design) -> str:
+def _layers(d: Design, of: Detail) -> str:
     pattern = f"<p><code>{esc(d.facts['layer_pattern'])}</code></p>"
-    rows = [_layer(r) for r in d.layers[:400]]
+    rows = [_layer(r) for r in of.layers[:400]]
     head = (
         "First layer",
         "Layers",
@@ -163,17 +164,13 @@ def hub(m: Row) -> str:
     return HUB + quote(m["repo_id"], safe="/")
 
 
-def _nearest(d: Design, near: list[Design]) -> str:
+def _nearest(d: Design, near: list[Near]) -> str:
     items = [
-        f"<li>{link(o.design_id + '.html', o.name)}: {esc(_differs(d, o))} "
+        f"<li>{link(o.design_id + '.html', o.name)}: {esc(o.differs)} "
         f'<a href="../compare.html#d={d.design_id},{o.design_id}">Compare</a></li>'
         for o in near
     ]
     return f"<ul>{''.join(items)}</ul>" if items else "<p>No other design is in this snapshot.</p>"
-
-
-def _differs(a: Design, b: Design) -> str:
-    return "; ".join(list(words.differences(a.facts, b.facts))[:5]) or "the same facts, in another order of layers"
 
 
 def _checks(d: Design) -> str:
@@ -205,18 +202,18 @@ def _checks(d: Design) -> str:
     return made
 
 
-def _evidence(d: Design) -> str:
+def _evidence(d: Design, of: Detail) -> str:
     rows = [
         (f"<code>{esc(e['field'])}</code>", f"<code>{esc(e['value'])}</code>", esc(e["origin"]), esc(e["source"]))
-        for e in d.evidence
+        for e in of.evidence
     ]
     made = fold(
         f"Every value of {d.name} and where it comes from ({len(rows)})",
         table(("Field", "Value", "Origin", "Source"), rows, "Evidence"),
     )
     unread = (
-        f"<p>Keys that nothing reads: {esc(', '.join(d.unread))}.</p>"
-        if d.unread
+        f"<p>Keys that nothing reads: {esc(', '.join(of.unread))}.</p>"
+        if of.unread
         else "<p>Every key of the config is read, or known to say nothing.</p>"
     )
     said = [
@@ -233,8 +230,9 @@ def _evidence(d: Design) -> str:
     return made + unread + reported
 
 
-def _cite(d: Design, g: Gathered) -> str:
-    cited = f"LLM architecture atlas, design {d.design_id} ({d.name}), snapshot {g.snapshot}, atlas {g.code_version}."
+def _cite(d: Design, about: About) -> str:
+    made_of = f"snapshot {about.snapshot}, atlas {about.code_version}"
+    cited = f"LLM architecture atlas, design {d.design_id} ({d.name}), {made_of}."
     papers = sorted({p for r in d.reported for p in _papers(r["citation"])})
     links = [f'<a href="{hub(m)}" rel="noopener">{esc(m["repo_id"])} on the Hub</a>' for m in d.models[:3]]
     links += [f'<a href="{ARXIV}{p}" rel="noopener">arXiv {p}</a>' for p in papers]
@@ -251,9 +249,9 @@ def _papers(citation: str) -> list[str]:
     return re.findall(r"\b(\d{4}\.\d{4,5})\b", citation)
 
 
-def card(d: Design) -> str:
+def card(d: Design, *, is_drawn: bool) -> str:
     """A design in the gallery."""
     total = scaled(d.facts["params_total"]) if d.facts["params_total"] else ""
-    image = f'<img loading="lazy" src="designs/{d.design_id}.svg" alt="" width="448">' if d.derived else ""
+    image = f'<img loading="lazy" src="designs/{d.design_id}.svg" alt="" width="448">' if is_drawn else ""
     said = f"<small>{esc(total)}, {esc(words.mixers(d.facts))}</small>"
     return f'<li><a href="{path(d)}">{image}<span>{esc(d.name)}</span></a>{said}</li>'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import log
+from typing import NamedTuple
 
 from pipeline.site.gather import Design, Row
 from pipeline.units import binary, scaled
@@ -11,6 +12,8 @@ from pipeline.units import binary, scaled
 NEAREST = 3
 WINDOW = 24
 """Designs looked at on both sides, in the order of their size, for the nearest ones."""
+MOST_WORDS = 5
+"""Differences that are said."""
 ATTENTION = {
     "mha": "multi-head attention",
     "gqa": "grouped-query attention",
@@ -115,12 +118,24 @@ def _ratio(x: int | None, y: int | None) -> float:
     return min(2.0, abs(log(x / y)))
 
 
-def nearest(designs: list[Design]) -> dict[str, list[Design]]:
+class Near(NamedTuple):
+    """A design near another: its id, its name, and what it has otherwise."""
+
+    design_id: str
+    name: str
+    differs: str
+
+
+def nearest(designs: list[Design]) -> dict[str, list[Near]]:
     """For each design the nearest few of those about as large."""
     ordered = sorted(designs, key=lambda d: (d.facts["params_total"] or 0, d.design_id))
-    found: dict[str, list[Design]] = {}
+    found: dict[str, list[Near]] = {}
     for n, d in enumerate(ordered):
         around = [o for o in ordered[max(0, n - WINDOW) : n + WINDOW + 1] if o is not d]
         around.sort(key=lambda o: (distance(d.facts, o.facts), o.design_id))
-        found[d.design_id] = around[:NEAREST]
+        found[d.design_id] = [Near(o.design_id, o.name, _differs(d.facts, o.facts)) for o in around[:NEAREST]]
     return found
+
+
+def _differs(a: Row, b: Row) -> str:
+    return "; ".join(list(differences(a, b))[:MOST_WORDS]) or "the same facts, in another order of layers"

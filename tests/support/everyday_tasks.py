@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import homes
 from weight_files import SMALL, adapter, gguf, safetensors
-
-from pipeline.refresh.steps import Options, gather, publish, tabulate
 
 COMMIT = "c0ffee" + "0" * 34
 QWEN, LLAMA = "8,190,735,360", "8,030,261,248"  # as published
@@ -79,9 +78,7 @@ QUESTIONS: list[tuple[str, str, dict[str, Any], list[str | int], Any]] = [
 
 def home(base: Path) -> Path:
     """A home with the catalogue's snapshot, a cache as huggingface_hub keeps it, and files of a reader's own."""
-    options = Options(base)
-    gathered = gather(options)
-    publish(options, gathered, tabulate(gathered))
+    homes.catalogue(base)
     configs = {"base": {}, "tuned": {"vocab_size": 104}, "configs/a": {}, "configs/b": {"num_hidden_layers": 3}}
     held = base / "cache" / "models--org--cached"
     for folder, changes in {**{base / n: c for n, c in configs.items()}, held / "snapshots" / COMMIT: {}}.items():

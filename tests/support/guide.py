@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+import homes
 import msgspec
 
 from pipeline.guide import page, render
 from pipeline.guide.render import Report
-from pipeline.refresh import steps
 from pipeline.refresh import tables as derive
 from pipeline.store import snapshot
 
@@ -51,13 +51,10 @@ def sources(folder: Path, template: str, **front: object) -> Path:
 
 @cache
 def home() -> Path:
-    """A home with the snapshot of the catalogue."""
+    """A home with the snapshot of the catalogue and its guide."""
     place = Path(tempfile.mkdtemp(prefix="atlas-guide-"))
     atexit.register(shutil.rmtree, place, ignore_errors=True)
-    options = steps.Options(home=place)
-    gathered = steps.gather(options)
-    steps.publish(options, gathered, steps.tabulate(gathered))
-    return place
+    return homes.with_guide(place)
 
 
 def publish(place: Path, configs: Mapping[str, bytes]) -> Path:
@@ -85,7 +82,13 @@ def snapshot_file() -> Path:
 
 @cache
 def built() -> Report:
-    """The guide of the catalogue, built in memory."""
+    """The guide of the catalogue, as its build reports it."""
+    return render.build(home(), snapshot_file())
+
+
+@cache
+def fresh() -> Report:
+    """The same built anew in memory, with the traces of its numbers."""
     return render.rendered(snapshot_file())
 
 

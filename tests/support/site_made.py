@@ -9,19 +9,22 @@ import guide
 
 from pipeline.site import build
 from pipeline.site.build import SITE, Site
+from pipeline.site.gather import gather
 
 
 @cache
 def made() -> Site:
     """Every file of the catalogue's site, in memory."""
-    return build.made_of(guide.home(), guide.snapshot_file())
+    path, report = guide.snapshot_file(), guide.built()
+    gathered = gather(path)
+    return Site(gathered, dict(build.files(guide.home(), path, gathered, report)))
 
 
 @cache
 def folder() -> Path:
     """The folder of the catalogue's site."""
     place = guide.home() / SITE
-    build.write(place, made().files)
+    build.write(place, made().files.items())
     return place
 
 

@@ -190,10 +190,10 @@ def no_exception_escapes(config: dict[str, Any]) -> None:
         assert not isinstance(value, int) or abs(value) < 2**63
 
 
-@settings(max_examples=500, suppress_health_check=HEALTH, deadline=None)
+@settings(max_examples=150, suppress_health_check=HEALTH, deadline=None)
 @given(configs())
 def test_strange_configs_never_raise(config: dict[str, Any]) -> None:
-    """500 configs of every family with strange values end in a row."""
+    """150 configs of every family with strange values end in a row."""
     no_exception_escapes(config)
 
 

@@ -8,6 +8,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import homes
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -92,6 +93,14 @@ def test_a_sum_over_a_prompt_beyond_what_is_stored_is_refused() -> None:
     assert (found.verdict, found.refusal_kind) == ("refused", "bad_value")
 
 
+def test_a_tower_beyond_what_is_stored_is_refused() -> None:
+    """Patches of 2^31 x 2^31 pixels of 3 colours in 64 numbers: 3 x 2^68 weights beside a text model that is sound."""
+    wrapper = next(json.loads(e.raw) for e in catalogue.load() if e.repo == "google/gemma-3-4b-it")
+    assert derive(wrapper).fingerprint.params_towers is not None
+    found = derive(wrapper | {"vision_config": wrapper["vision_config"] | {"patch_size": 2**31}}).fingerprint
+    assert (found.verdict, found.refusal_kind) == ("refused", "bad_value")
+
+
 def test_entries_of_every_family_say_their_keys() -> None:
     """In the class default of every row, what a cache keeps a token is keys and, perhaps, values: a table's rule."""
     found = {t: derive({"model_type": t}).model for t in available() if not t.startswith("_")}
@@ -124,6 +133,7 @@ def test_one_bad_config_does_not_stop_a_refresh(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_texts_that_are_no_json_stop_no_page(tmp_path: Path) -> None:
     """With a byte order mark, another encoding and an HTML page among the raw texts, every page is still built."""
+    homes.with_guide(tmp_path)  # its charts are kept where their rows stay the same
     source = tmp_path / "source"
     source.mkdir()
     for name, data in (("bom", b"\xef\xbb\xbf{}"), ("wide", "{}".encode("utf-16")), ("html", b"<!DOCTYPE html>")):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from oracle import BY_NAME, TOWERS_INSIDE, records
 
+from atlas.families.towers import available, tower_row
 from atlas.interpret import derive
+from pipeline.sources import catalogue
 
 EXACT = {
     "published": """
@@ -69,3 +72,28 @@ def test_towers_of_class_defaults(model_type: str, weights: int) -> None:
     """Towers of a class's defaults are what transformers 5.24 builds of them on the meta device."""
     found = derive({"model_type": model_type, "text_config": {}, "vision_config": {}})
     assert found.fingerprint.params_towers == weights
+
+
+def test_patches_and_sound_that_are_projected_count() -> None:
+    """Gemma 4 12B as transformers 5.24 builds it: what embeds patches of 48 x 48 x 3 = 6,912, and frames of 640."""
+    raw = next(e.raw for e in catalogue.load() if e.repo == "google/gemma-4-12B-it")
+    d, patch, frame = 3840, 48 * 48 * 3, 640
+    vision = 2 * patch + (patch * d + d) + 2 * d + 1120 * 2 * d + 2 * d + d * d
+    assert derive(raw).fingerprint.params_towers == vision + frame * d == 49_922_304 + 2_457_600
+
+
+@pytest.mark.parametrize("given", ["vision_config", "audio_config"])
+def test_a_tower_that_no_rule_reads_is_never_nothing(given: str) -> None:
+    """MiMo-V2.5 states encoders under a class whose code is not at hand: its files hold 989,721,600 weights of them."""
+    plain = next(json.loads(e.raw) for e in catalogue.load() if e.repo == "XiaomiMiMo/MiMo-V2.5")
+    bare = {key: value for key, value in plain.items() if not key.endswith("_config")}
+    assert derive(bare).fingerprint.params_towers == 0
+    found = derive(bare | {given: plain[given]})
+    assert (found.fingerprint.has_towers, found.fingerprint.params_towers) == (True, None)
+    assert "no rules for the towers" in next(e.source for e in found.evidence if e.field == "params_towers")
+
+
+def test_every_row_of_a_wrapper_has_a_tower() -> None:
+    """A row that lists nothing would say that nothing is there."""
+    rows = {name: tower_row(name) for name in available()}
+    assert [name for name, row in rows.items() if not (row.towers or row.stacks)] == []

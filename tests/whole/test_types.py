@@ -10,7 +10,7 @@ from typing import Any
 from atlas.interpret import derive
 from atlas.numbers.fingerprint import Fingerprint
 
-STEP = 4
+STEP = 8
 """One config in so many; all of them take half a minute."""
 WRONG = ("false", "4", 0, 1, True, 4.5, [], [1], {}, {"a": 1})
 SAID = frozenset(("model_type", "architectures"))

@@ -36,10 +36,9 @@ def hold(seed: int, days: int, place: Path) -> years.Life:
     return life
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_simulated_fortnight_ends_like_an_honest_crawl(seed: int, tmp_path: Path) -> None:
+def test_a_simulated_fortnight_ends_like_an_honest_crawl(tmp_path: Path) -> None:
     """Fourteen days of changes, outages and clock steps: the last snapshot is that of one crawl at the end."""
-    hold(seed, 14, tmp_path)
+    hold(0, 14, tmp_path)
 
 
 @pytest.mark.soak

@@ -42,13 +42,21 @@
   window.atlasBytes = bytes;
 
   const controls = (change) => {
-    const context = make("input", { type: "range", min: 8, max: 20, step: 0.25, value: 17, "aria-label": "Tokens of context" });
-    const exact = make("input", { type: "number", min: 1, max: 4194304, value: 131072, "aria-label": "Tokens of context, exactly" });
-    const sequences = make("input", { type: "number", min: 1, max: 100000, value: 1, "aria-label": "Sequences" });
-    const type = make("select", { "aria-label": "Type of the cache" }, ...TYPES.map(([t]) => make("option", {}, t)));
-    const now = () => change(Math.max(1, Math.floor(Number(exact.value) || 1)), Math.max(1, Math.floor(Number(sequences.value) || 1)), TYPES.find(([t]) => t === type.value)[1]);
-    context.addEventListener("input", () => { exact.value = Math.round(2 ** Number(context.value)); now(); });
-    exact.addEventListener("input", () => { context.value = Math.log2(Number(exact.value) || 1); now(); });
+    const asked = read(), tokens = Number(asked.get("context")) || 131072;
+    const context = make("input", { type: "range", min: 8, max: 20, step: 0.25, value: Math.log2(tokens), "aria-label": "Tokens of context" });
+    const exact = make("input", { type: "number", min: 1, max: 4194304, value: tokens, "aria-label": "Tokens of context, exactly" });
+    const sequences = make("input", { type: "number", min: 1, max: 100000, value: Number(asked.get("sequences")) || 1, "aria-label": "Sequences" });
+    const type = make("select", { "aria-label": "Type of the cache" }, ...TYPES.map(([t]) => make("option", { selected: t === asked.get("cache") }, t)));
+    const now = (event) => {
+      if (event !== undefined) {
+        const state = read();
+        for (const [key, value, usual] of [["context", exact.value, "131072"], ["sequences", sequences.value, "1"], ["cache", type.value, "bf16"]]) value === usual ? state.delete(key) : state.set(key, value);
+        write(state);
+      }
+      change(Math.max(1, Math.floor(Number(exact.value) || 1)), Math.max(1, Math.floor(Number(sequences.value) || 1)), TYPES.find(([t]) => t === type.value)[1]);
+    };
+    context.addEventListener("input", () => { exact.value = Math.round(2 ** Number(context.value)); now(true); });
+    exact.addEventListener("input", () => { context.value = Math.log2(Number(exact.value) || 1); now(true); });
     for (const each of [sequences, type]) each.addEventListener("input", now);
     const box = make("div", { class: "controls" }, make("label", {}, "Context ", context, exact, " tokens"), make("label", {}, "Sequences ", sequences), make("label", {}, "Cache ", type));
     return [box, now];
@@ -188,7 +196,7 @@
       } }, title))));
       filters.replaceChildren(...shown.map(([key, title, form]) => {
         const label = `Filter ${title}`, value = state.get(key) || "";
-        if (form !== "word") return make("td", {}, make("input", { type: "text", value, "aria-label": label, placeholder: NUMBERS.includes(form) ? "> 8B" : "", size: 6, oninput: (e) => changed(key, e.target.value) }));
+        if (form !== "word") return make("td", {}, make("input", { type: "text", value, "aria-label": label, placeholder: { count: "> 8B", bytes: "> 1 GiB", number: "> 32768" }[form] || "", size: 6, oninput: (e) => changed(key, e.target.value) }));
         const words = data.packed[key].words;
         const select = make("select", { "aria-label": label, onchange: (e) => changed(key, e.target.value) }, make("option", { value: "" }, "all"), ...words.map((w) => make("option", { value: w, selected: w === value }, w)));
         return make("td", {}, select);

@@ -31,6 +31,27 @@ def test_only_the_language_model_says_whether_it_is_tied(wrapper: str) -> None:
     assert tied.has_towers
 
 
+@pytest.mark.parametrize("wrapper", ["qwen2_5_omni", "qwen3_omni_moe"])
+def test_the_level_that_holds_the_head_says_whether_it_is_tied(wrapper: str) -> None:
+    """With transformers 5.24 on the meta device: the thinker's key ties, the file's outermost one says nothing."""
+    for outermost in ({}, {"tie_word_embeddings": True}, {"tie_word_embeddings": False}):
+        for thinker, tied in (
+            ({}, False),
+            ({"tie_word_embeddings": True}, True),
+            ({"tie_word_embeddings": False}, False),
+        ):
+            config = {"model_type": wrapper, "thinker_config": {"text_config": {}} | thinker} | outermost
+            assert row(config).tie_word_embeddings is tied
+
+
+def test_a_guard_over_gemma_reads_the_language_model_s_word() -> None:
+    """Transformers 5.24 on the meta device: ShieldGemma 2 is tied by its text_config, untied where that says so."""
+    text = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
+    for inner, tied in (({}, True), ({"tie_word_embeddings": True}, True), ({"tie_word_embeddings": False}, False)):
+        config = {"model_type": "shieldgemma2", "tie_word_embeddings": False, "text_config": text | inner}
+        assert row(config).tie_word_embeddings is tied
+
+
 def test_florence_is_a_pair_without_a_class_named() -> None:
     """Its BART has an encoder and a decoder, whichever class the file names: 2 layers each, cross-attention in one."""
     text = {"model_type": "bart", "d_model": 64, "vocab_size": 100, "max_position_embeddings": 32}

@@ -51,6 +51,32 @@ def test_a_total_chooses_between_two_levels(tie: dict[str, bool], ours: int, oth
     assert held(derived, other + 1).fingerprint.check == "off"
 
 
+def test_a_language_model_that_contradicts_its_wrapper_s_class_is_assumed() -> None:
+    """Transformers 5.24 builds Mistral3 tied and Qwen3-VL untied here; files of 4.x store what the inner key says."""
+    untied = derive(mistral3(tie_word_embeddings=False))
+    assert untied.fingerprint.verdict == "assumed"
+    assert "takes true and its language model says false" in str(untied.fingerprint.doubt)
+    assert [held(untied, total).fingerprint.verdict for total in (TIED, UNTIED)] == ["known", "known"]
+    assert held(untied, TIED + 1).fingerprint.verdict == "assumed"
+    qwen = {"model_type": "qwen3_vl", "text_config": TEXT | {"tie_word_embeddings": True}}
+    assert derive(qwen).fingerprint.verdict == "assumed"
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        mistral3(),
+        mistral3(tie_word_embeddings=True),
+        mistral3(tie_word_embeddings=False) | {"tie_word_embeddings": False},
+        {"model_type": "qwen2_5_vl", "text_config": TEXT | {"tie_word_embeddings": True}},
+    ],
+    ids=["silent", "agrees", "wrapper states it", "the class lifts it"],
+)
+def test_levels_that_do_not_contradict_are_known(config: dict[str, Any]) -> None:
+    """Where the inner key is absent, agrees with the class, or is lifted by it, transformers 5.24 builds the same."""
+    assert derive(config).fingerprint.verdict == "known"
+
+
 @pytest.mark.parametrize("outer", [{"tie_word_embeddings": True}, {"tie_word_embeddings": False}])
 def test_a_wrapper_that_states_it_has_one_reading(outer: dict[str, bool]) -> None:
     """Nothing is left open where the outer key stands."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import homes
 import pytest
 from hub_server import HubServer, Population, Repo
 from weight_files import SMALL, WEIGHTS
@@ -19,7 +20,6 @@ from pipeline.ask import allowed
 from pipeline.ask.found import Asking
 from pipeline.ask.resolver import resolve
 from pipeline.errors import NotFound
-from pipeline.refresh.steps import Options, gather, publish, tabulate
 
 L = "meta-llama/Llama-3.1-8B"
 GONE, NONE = ("answer", "not in the atlas"), ("answer", "none")
@@ -76,9 +76,7 @@ OTHERS: list[tuple[str, dict[str, Any], tuple[str, Any]]] = [
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with the catalogue's snapshot, a root that an agent may read, and a secret beside it."""
     base = tmp_path_factory.mktemp("agents")
-    options = Options(base / "home")
-    gathered = gather(options)
-    publish(options, gathered, tabulate(gathered))
+    homes.catalogue(base / "home")
     for name in ("mine", "evil"):
         (base / "root" / name).mkdir(parents=True)
     (base / "root" / "mine" / "config.json").write_text(json.dumps(SMALL))

@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import homes
 import pytest
 from places import FIXTURES
 
 from pipeline.agents.fence import MOST_BYTES, fenced
-from pipeline.refresh.steps import Options, gather, publish, tabulate
 
 pytest.importorskip("mcp")
 
@@ -24,10 +24,7 @@ TOOLS = {"find", "show", "compare", "evidence", "sql", "fit"}
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with the catalogue's snapshot, without its guide."""
-    options = Options(tmp_path_factory.mktemp("home"))
-    gathered = gather(options)
-    publish(options, gathered, tabulate(gathered))
-    return options.home
+    return homes.catalogue(tmp_path_factory.mktemp("home"))
 
 
 async def conversed(home: Path, calls: Iterable[tuple[str, dict[str, Any]]]) -> tuple[set[str], list[str]]:

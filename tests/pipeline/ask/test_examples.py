@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import homes
 import pytest
 
 from pipeline.ask import query
 from pipeline.ask.examples import EXAMPLES
-from pipeline.refresh import steps
-from pipeline.store import snapshot
+from pipeline.store import shelf, snapshot
 
 NONE_HERE = {"Why configs gave no numbers", "Models whose design is not the one of the base they state"}
 KIB, GIB = 1024, 1024**3
@@ -20,9 +20,7 @@ KIB, GIB = 1024, 1024**3
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A snapshot of the embedded catalogue."""
-    options = steps.Options(tmp_path_factory.mktemp("home"))
-    gathered = steps.gather(options)
-    return steps.publish(options, gathered, steps.tabulate(gathered)).path
+    return shelf.locate(homes.catalogue(tmp_path_factory.mktemp("home")))[1]
 
 
 def rows(database: Path, sql: str) -> list[dict[str, Any]]:

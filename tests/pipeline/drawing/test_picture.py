@@ -8,13 +8,20 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import guide
+import msgspec
 import pytest
 
 from atlas.interpret import derive
+from atlas.numbers.structure import layer
 from pipeline.cli import main
 from pipeline.drawing import legend, picture
 from pipeline.sources import catalogue
 
+ARCTIC = {
+    "model_type": "arctic", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100,
+    "num_key_value_heads": 2, "intermediate_size": 96, "num_local_experts": 8, "num_experts_per_tok": 2,
+    "moe_layer_frequency": 1, "use_residual": True, "tie_word_embeddings": False, "hidden_act": "silu",
+}  # fmt: skip
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -37,10 +44,12 @@ def texts(repo: str) -> list[str]:
     return ["".join(t.itertext()) for t in ET.fromstring(drawn(repo)).iter(f"{SVG}text")]
 
 
-def test_every_model_of_the_catalogue_is_drawn_well_formed_and_small() -> None:
+def test_every_design_of_the_catalogue_is_drawn_well_formed_and_small() -> None:
     """At most 448 units wide, below 100 kB, with title and words, without an id, script or link; none if refused."""
-    for repo, raw in configs().items():
-        derived = derive(raw, name=repo)
+    every = ((repo, derive(raw, name=repo)) for repo, raw in configs().items())
+    designs = {d.fingerprint.design_id or repo: (repo, d) for repo, d in every}
+    assert len(designs) > 250
+    for repo, derived in designs.values():
         made = picture.draw(derived, repo)
         assert (made is None) == (derived.model is None), repo
         if made is None:
@@ -121,9 +130,32 @@ def test_the_structure_says_how_parts_join() -> None:
     assert [b.spans for b in longcat.runs[0].layers[0].flow] == [0, 3, 0, 0, 0]
 
 
+def test_what_leaves_lower_or_enters_below_the_norms_is_said() -> None:
+    """Halves that do not join the stream one by one, as vLLM's Arctic and transformers' Zamba2 and OLMo-hybrid do it.
+
+    Arctic's experts read the layer's input and pass attention and the dense network; Zamba2's shared attention and
+    network are added to what a Mamba-2 layer normalizes, not to the stream; OLMo-hybrid's attention and the network
+    behind it have their norms on their outputs, its linear layers in front.
+    """
+    arctic, zamba, olmo = (derive(c).model for c in (ARCTIC, {"model_type": "zamba2"}, {"model_type": "olmo_hybrid"}))
+    assert arctic and zamba and olmo  # noqa: PT018 - all are known
+    experts = next(x for r in arctic.runs for x in r.layers if any(p.kind == "ffn.moe" for p in x.parts))
+    assert [b.spans for b in experts.flow] == [2, 0, 0]
+    shared = next(x for r in zamba.runs for x in r.layers if x.flow[0].added)
+    assert [(len(b.added), len(b.parts), len(b.before)) for b in shared.flow] == [(2, 1, 1)]
+    places = {tuple((len(b.before), len(b.after)) for b in x.flow) for r in olmo.runs for x in r.layers}
+    assert places == {((1, 0), (1, 0)), ((0, 1), (0, 1))}
+
+
 def test_a_place_that_is_not_known_is_said_and_not_drawn() -> None:
-    """Zamba2's shared block: its one norm in the layer belongs to the mixer behind it, which its row does not say."""
-    made = picture.draw(derive({"model_type": "zamba2"}), "x/zamba2")
+    """A layer whose norms nobody has placed: they are counted in words, and no pill is drawn."""
+    derived = derive(configs()["meta-llama/Llama-3.1-8B"])
+    assert derived.model is not None
+    run = derived.model.runs[0]
+    loose = tuple(b._replace(before=(), loose=b.before) for b in run.layers[0].flow)
+    layers = (layer(run.layers[0].parts, loose),)
+    model = msgspec.structs.replace(derived.model, runs=(run._replace(layers=layers),))
+    made = picture.draw(msgspec.structs.replace(derived, model=model), "x/loose")
     assert made is not None
     assert "whose place is not stated" in made
 

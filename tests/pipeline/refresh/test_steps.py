@@ -6,6 +6,7 @@ import datetime as dt
 import json
 from pathlib import Path
 
+import homes
 import msgspec
 import pytest
 
@@ -29,9 +30,7 @@ def without_guide(options: Options) -> Published:
 @pytest.fixture(scope="session")
 def catalogue_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with the catalogue's snapshot."""
-    home = tmp_path_factory.mktemp("home")
-    without_guide(Options(home))
-    return home
+    return homes.catalogue(tmp_path_factory.mktemp("home"))
 
 
 def ask(home: Path, sql: str) -> list[dict[str, object]]:

@@ -9,12 +9,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import duckdb
+import homes
 import polars as pl
 import pytest
 
 import atlas
 from pipeline import errors
-from pipeline.refresh.steps import Options, gather, publish, tabulate
 
 LLAMA = "meta-llama/Llama-3.1-8B"
 
@@ -22,10 +22,7 @@ LLAMA = "meta-llama/Llama-3.1-8B"
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file of the catalogue's snapshot."""
-    options = Options(tmp_path_factory.mktemp("home"))
-    gathered = gather(options)
-    publish(options, gathered, tabulate(gathered))
-    return next((options.home / "snapshots").glob("*.duckdb"))
+    return next((homes.catalogue(tmp_path_factory.mktemp("home")) / "snapshots").glob("*.duckdb"))
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
+import homes
 import polars as pl
 import pytest
 from places import ROOT
@@ -15,7 +16,6 @@ from places import ROOT
 import atlas
 from pipeline import errors
 from pipeline.export.parquet import parquet
-from pipeline.refresh.steps import Options, gather, publish, tabulate
 from pipeline.session import snapshot as session
 
 LLAMA = "meta-llama/Llama-3.1-8B"
@@ -24,10 +24,7 @@ LLAMA = "meta-llama/Llama-3.1-8B"
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with the catalogue's snapshot, without its guide."""
-    options = Options(tmp_path_factory.mktemp("home"))
-    gathered = gather(options)
-    publish(options, gathered, tabulate(gathered))
-    return options.home
+    return homes.catalogue(tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture(scope="module")

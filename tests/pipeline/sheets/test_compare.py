@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import homes
 import pytest
 from markdown_it import MarkdownIt
 
 from pipeline.cli import main
-from pipeline.refresh.steps import Options, gather, publish, tabulate
 
 LLAMA, DEEPSEEK = "meta-llama/Llama-3.1-8B", "deepseek-ai/DeepSeek-V3"
 GIB = 1024**3
@@ -23,10 +23,7 @@ SMALL = {
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A home with the catalogue's snapshot, without its guide."""
-    options = Options(tmp_path_factory.mktemp("home"))
-    gathered = gather(options)
-    publish(options, gathered, tabulate(gathered))
-    return str(options.home)
+    return str(homes.catalogue(tmp_path_factory.mktemp("home")))
 
 
 def config(path: Path, **changes: object) -> str:

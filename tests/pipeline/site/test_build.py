@@ -15,6 +15,7 @@ import site_made as site
 
 from pipeline.cli import main
 from pipeline.errors import NotFound
+from pipeline.guide import render
 from pipeline.site import build, served
 from pipeline.sources import catalogue
 
@@ -30,15 +31,16 @@ LLAMA = {
 
 @cache
 def few(folder: Path) -> Path:
-    """A snapshot of every eighth model of the catalogue, with models beside it whose names want to act."""
-    configs = {e.repo: e.raw for e in catalogue.load()[::8]}
+    """A snapshot of every sixteenth model of the catalogue, with models beside it whose names want to act."""
+    configs = {e.repo: e.raw for e in catalogue.load()[::16]}
     configs |= {name: json.dumps(LLAMA | {"vocab_size": 100 + n}).encode() for n, name in enumerate(HOSTILE)}
     return guide.publish(folder, configs)
 
 
 @cache
 def hostile(folder: Path) -> build.Site:
-    """The site of that snapshot."""
+    """The site of that snapshot; its guide lies under the home, where the next build finds it."""
+    render.build(folder, few(folder))
     return build.made_of(folder, few(folder), parquet=False)
 
 
@@ -70,10 +72,15 @@ def read(text: str) -> Read:
     return found
 
 
+@cache
+def parsed() -> dict[str, Read]:
+    """Every page of the catalogue's site."""
+    return {p: read(t) for p, t in site.made().files.items() if p.endswith(".html") and isinstance(t, str)}
+
+
 def test_every_link_and_anchor_leads_somewhere() -> None:
     """Links of pages are relative to files of the site, fragments are ids of their page; the rest is Hub and arXiv."""
-    files = site.made().files
-    pages = {p: read(t) for p, t in files.items() if p.endswith(".html") and isinstance(t, str)}
+    files, pages = site.made().files, parsed()
     for path, page in pages.items():
         for target in page.links:
             if target.startswith(("https://huggingface.co/", "https://arxiv.org/", "https://github.com/", "https://")):
@@ -103,10 +110,9 @@ def test_every_design_has_sheet_drawing_and_data() -> None:
 
 def test_ids_of_a_page_are_its_own() -> None:
     """No id stands twice in a page."""
-    for path, text in site.made().files.items():
-        if path.endswith(".html") and isinstance(text, str):
-            ids = [a["id"] for _, a in read(text).tags if a.get("id")]
-            assert len(ids) == len(set(ids)), path
+    for path, page in parsed().items():
+        ids = [a["id"] for _, a in page.tags if a.get("id")]
+        assert len(ids) == len(set(ids)), path
 
 
 @pytest.mark.slow
@@ -118,13 +124,13 @@ def test_equal_snapshots_give_equal_bytes(folder: Path) -> None:
 def test_a_build_writes_what_changed_and_removes_what_it_no_longer_makes(tmp_path: Path) -> None:
     """Only files that an earlier build named go; a line that leads out of the folder is not followed."""
     place, outside = tmp_path / "site", tmp_path / "outside.txt"
-    first = build.write(place, {"index.html": "a", "designs/old.html": "b"})
+    first = build.write(place, {"index.html": "a", "designs/old.html": "b"}.items())
     outside.write_text("x")
     (place / "mine.txt").write_text("x")
     with (place / build.MANIFEST).open("a") as file:
         file.write("../outside.txt\n")
-    second = build.write(place, {"index.html": "a", "designs/new.html": "c"})
-    third = build.write(place, {"index.html": "a", "designs/new.html": "c"})
+    second = build.write(place, {"index.html": "a", "designs/new.html": "c"}.items())
+    third = build.write(place, {"index.html": "a", "designs/new.html": "c"}.items())
     assert (first.changed, second.changed, third.changed) == (3, 2, 0)
     assert (outside.exists(), (place / "mine.txt").exists(), (place / "designs" / "old.html").exists()) == (
         True,
@@ -203,8 +209,9 @@ def test_the_command_says_where_the_first_page_is_and_what_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The path goes to stdout; pages of the guide that the snapshot cannot fill are named on stderr."""
-    made = site.made()._replace(files={"index.html": "x"}, left_out=("page 04-mla cannot be built: no model",))
-    monkeypatch.setattr(build, "made_of", lambda *_, **__: made)
+    report = guide.built()._replace(failed=(render.Failed("04-mla", "no model"),))
+    monkeypatch.setattr(render, "current", lambda *_: report)
+    monkeypatch.setattr(build, "files", lambda *_, **__: [("index.html", "x")])
     assert main(["site", "build", "--home", str(guide.home()), "--out", str(tmp_path)]) == 0
     said = capsys.readouterr()
     assert said.out.strip() == str(tmp_path / "index.html")

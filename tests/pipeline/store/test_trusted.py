@@ -7,7 +7,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-import hand_made
+import homes
 import pytest
 
 from pipeline.cli import main
@@ -20,9 +20,7 @@ DAYS = ("2026-11-29", "2026-11-30", "2026-12-01")
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A home with three snapshots."""
-    for number, day in enumerate(DAYS):
-        hand_made.publish(tmp_path, day, number)
-    return tmp_path
+    return homes.hand_made_days(tmp_path, *DAYS)
 
 
 def flipped(path: Path) -> None:
