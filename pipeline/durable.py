@@ -102,6 +102,25 @@ def write_atomically(path: Path, data: bytes | str, *, point: str) -> None:
         file.write(content[half:])
 
 
+def write_derived(path: Path, data: bytes, *, point: str) -> None:
+    """Put `data` at `path`, all of it or nothing for whoever reads, without waiting until it is on the disk.
+
+    For what a next run compares and makes again. The folder must exist.
+
+    Raises:
+        AtlasError: the disk is full, read-only or failing; the sentence names the file.
+    """
+    temporary = path.with_name(f"{path.name}{_MARK}{secrets.token_hex(6)}")
+    try:
+        with telling(path):
+            failpoint(f"{point}.before")
+            temporary.write_bytes(data)
+            failpoint(f"{point}.written")
+            temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 def write_streamed(path: Path, chunks: Iterable[bytes], *, point: str) -> None:
     """Put what comes in chunks at `path`, all of it or nothing. The folder must exist. Raises as `replacing`."""
     with replacing(path, point=point) as temporary, telling(path), temporary.open("wb") as file:

@@ -79,9 +79,15 @@ def _sizes(p: Part, twin: Part) -> str:
 
 
 def _short(name: str) -> str:
-    """The end of a tensor's name; two words where one says too little."""
+    """The end of a tensor's name, in words where it is known; two of them where one says too little."""
     words = name.removesuffix(".weight").split(".")
-    return ".".join(words[-2:] if words[-1] in _BARE else words[-1:])
+    last = words[-1]
+    return WORDS.get(last) or ".".join(words[-2:] if last in _BARE else [last])
 
 
+WORDS = {
+    "e_score_correction_bias": "a correction of scores",
+    "tid2eid": "a table from tokens to experts",
+    "relative_attention_bias": "relative positions of its own",
+}
 _BARE = frozenset({"query", "bias", "linear", "norm"})

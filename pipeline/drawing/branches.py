@@ -10,11 +10,12 @@ from typing import NamedTuple
 from atlas.numbers.structure import Branch
 from pipeline.drawing import phrases
 from pipeline.drawing.boxes import Box
-from pipeline.drawing.canvas import Canvas, Step
+from pipeline.drawing.canvas import LETTER, Canvas, Step
 
 LEFT, RIGHT, STREAM, BOX, END = 100, 430, 114, 130, 422
 """x of the frames, the residual stream, the boxes and their right edge."""
 PILL = 84
+SMALL = 10.5
 
 
 class Branching(NamedTuple):
@@ -28,10 +29,11 @@ class Branching(NamedTuple):
 
 
 def pill(g: Canvas, word: str, x: float = BOX) -> None:
-    """A norm, here; on the stream it is drawn over it."""
+    """A norm, here; on the stream it is drawn over it. As wide as its words, if they need more than the usual."""
+    wide = max(PILL, 16 + len(word) * SMALL * LETTER)
     for cls in ("w", "n"):
-        g.rect(x, g.y, PILL, 15, cls, 7.5)
-    g.text(x + PILL / 2, g.y + 11.3, word, "m s", "middle", PILL + 8)
+        g.rect(x, g.y, wide, 15, cls, 7.5)
+    g.text(x + wide / 2, g.y + 11.3, word, "m s", "middle", wide)
     g.y += 15
 
 

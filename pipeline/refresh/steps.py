@@ -23,7 +23,7 @@ from pipeline.hub.crawl import CrawlResult, Progress
 from pipeline.hub.crawl import Staged as Stages
 from pipeline.hub.listing import Selection
 from pipeline.refresh import batches, holding, repositories, tables, unchanged, workers
-from pipeline.sources import catalogue, changed, disk, news, peers
+from pipeline.sources import catalogue, changed, disk, measured, news, peers
 from pipeline.sources.beside import LACKING
 from pipeline.store import shelf, sightings, snapshot
 from pipeline.store.columns import Columns
@@ -106,7 +106,7 @@ def refresh(options: Options, watch: Callable[[Progress], None] | None = None) -
     with gathered.whole():
         if (nothing_new := unchanged.since(options, gathered)) is not None:
             return nothing_new
-        content = with_headers(options, tabulate(gathered, watch, options.processes), watch)
+        content = with_headers(options, tabulate(gathered, watch, options.processes, options.home), watch)
         published = publish(options, gathered, content)
         finish(gathered, published)
     return report(options, gathered, content, published)
@@ -224,9 +224,14 @@ def staged(options: Options, day: dt.date, watch: Callable[[Progress], None] | N
 
 
 def tabulate(
-    gathered: Gathered, watch: Callable[[Progress], None] | None = None, processes: int | None = None
+    gathered: Gathered,
+    watch: Callable[[Progress], None] | None = None,
+    processes: int | None = None,
+    home: Path | None = None,
 ) -> Staged:
-    """Derive everything found, and add what is reported of it; in processes where there is much.
+    """Derive everything found, and add what is reported of it and what was measured, also at this home.
+
+    Where there is much it is done in processes.
 
     `processes` is by default one per core; 1 is this one alone. The tables are the same.
     """
@@ -239,9 +244,9 @@ def tabulate(
 
     if len(first) < workers.FEW or asked == 1:
         done = count(1)
-        return tables.tables(found, known=known, extra=reported(), tick=lambda: _each(next(done), 50, told))
+        return tables.tables(found, known=known, extra=reported(home), tick=lambda: _each(next(done), 50, told))
     with workers.submitting(asked) as submit:
-        return batches.tables(found, submit, known=known, extra=reported(), ahead=2 * asked, tick=told)
+        return batches.tables(found, submit, known=known, extra=reported(home), ahead=2 * asked, tick=told)
 
 
 def _each(done: int, step: int, tell: Callable[[int], None]) -> None:
@@ -313,8 +318,14 @@ def held_against_headers(name: str, endpoint: str | None) -> tuple[dict[str, Any
         return nothing | {"result": Check.UNCHECKED.value, "note": why}, None
 
 
-def reported() -> Extra:
-    """The catalogue's cited facts, what holding its totals against ours comes to, and what other tools say, as rows."""
+def reported(home: Path | None = None) -> Extra:
+    """The catalogue's cited facts, what holding its totals against ours comes to, what other tools say, as rows.
+
+    Numbers that were measured are among them, also those of this home.
+
+    Raises:
+        Invalid: a file of measurements at the home cannot be read.
+    """
     entries = catalogue.load()
     facts = [
         {"repo_id": e.repo, "fact": r.fact.value, "value": str(r.value), "unit": r.unit, "citation": r.citation}
@@ -327,7 +338,12 @@ def reported() -> Extra:
     return {
         "reported": facts,
         **held,
-        "measurements": [*peers.measurements(), *news.measurements(), *changed.measurements()],
+        "measurements": [
+            *peers.measurements(),
+            *news.measurements(),
+            *changed.measurements(),
+            *measured.rows(home),
+        ],
     }
 
 

@@ -204,7 +204,7 @@ def _published(options: Options, gathered: Gathered, batch: int) -> Report:
         gathered.found,
         _submitting(),
         known=holding.of_catalogue(),
-        extra=steps.reported(),
+        extra=steps.reported(options.home),
         size=batch,
         tick=lambda n: dial.derived(n, gathered.listed),
     )

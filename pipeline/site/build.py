@@ -70,30 +70,27 @@ def write(place: Path, made: Iterable[tuple[str, str | bytes]]) -> Built:
     sizes: dict[str, int] = {}
     changed_ = 0
     for path, content in made:
-        sizes[path] = len(_bytes(content))
-        changed_ += _written(place / path, content)
-    manifest = "".join(f"{path}\n" for path in sorted((*sizes, MANIFEST)))
+        whole = _bytes(content)
+        sizes[path] = len(whole)
+        changed_ += _written(place / path, whole)
+    manifest = "".join(f"{path}\n" for path in sorted((*sizes, MANIFEST))).encode()
     changed_ += _written(place / MANIFEST, manifest)
     for path in _stale(place, before, {*sizes, MANIFEST}):
         durable.remove(path, point="site.stale")
     return Built(place / "index.html", len(sizes) + 1, changed_, sum(sizes.values()) + len(manifest))
 
 
-def _written(path: Path, content: str | bytes) -> bool:
+def _written(path: Path, content: bytes) -> bool:
     """Write a file if it is not there already. Returns whether it was written."""
-    if _is_there(path, content):
+    if path.is_file() and path.read_bytes() == content:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
-    durable.write_atomically(path, content, point="site.file")
+    durable.write_derived(path, content, point="site.file")
     return True
 
 
 def _bytes(content: str | bytes) -> bytes:
-    return content.encode() if isinstance(content, str) else content
-
-
-def _is_there(path: Path, content: str | bytes) -> bool:
-    return path.is_file() and path.read_bytes() == _bytes(content)
+    return content if isinstance(content, bytes) else content.encode()
 
 
 def _stale(place: Path, before: list[str], made: Collection[str]) -> list[Path]:

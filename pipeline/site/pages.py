@@ -40,7 +40,7 @@ def home(g: Gathered, drawn: Collection[str]) -> Page:
     largest = sorted(
         g.designs, key=lambda d: (-(d.facts["downloads"] or 0), -(d.facts["params_total"] or 0), d.design_id)
     )
-    cards = "".join(sheet.card(d, is_drawn=d.design_id in drawn) for d in largest[:6])
+    cards = "".join(sheet.card(d, is_drawn=d.design_id in drawn) for d in largest[:8])
     shown = section("drawings", "Some drawings", f'<ul class="cards">{cards}</ul>')
     return Page("index.html", "LLM architecture atlas", f'{lead}{facts}<ul class="ways">{items}</ul>{shown}')
 

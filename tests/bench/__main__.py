@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-BENCHES = ("fingerprints", "snapshot", "crawl", "everyday")
+BENCHES = ("fingerprints", "snapshot", "crawl", "everyday", "site")
 
 
 def main() -> None:

@@ -63,10 +63,11 @@ class Texts:
         self.count = count
 
     def __getitem__(self, i: int) -> bytes:
-        return _variant(self.entries[i % len(self.entries)], i // len(self.entries), i)
+        return variant(self.entries[i % len(self.entries)], i // len(self.entries), i)
 
 
-def _variant(config: dict[str, Any], n: int, i: int) -> bytes:
+def variant(config: dict[str, Any], n: int, i: int) -> bytes:
+    """A config with another vocabulary for every second copy and another rope_theta."""
     inner = next((k for k in ("text_config", "llm_config") if isinstance(config.get(k), dict)), None)
     target: dict[str, Any] = dict(config[inner] if inner else config)
     size = target.get("vocab_size")

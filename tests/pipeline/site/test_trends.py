@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import hand_made
+import homes
 import pytest
 
 from pipeline.site import trends
@@ -14,14 +15,13 @@ from pipeline.store import shelf
 DAYS = ("2026-11-29", "2026-11-30", "2026-12-01", "2026-12-02")
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four snapshots: the second is retracted, the third damaged, the last has a model more downloaded."""
-    for number, day in enumerate(DAYS):
-        hand_made.publish(tmp_path, day, number)
-    shelf.retract(tmp_path, DAYS[1], "wrong")
-    (tmp_path / "snapshots" / f"{DAYS[2]}.duckdb").unlink()
-    return tmp_path
+    place = homes.hand_made_days(tmp_path_factory.mktemp("trends"), *DAYS)
+    shelf.retract(place, DAYS[1], "wrong")
+    (place / "snapshots" / f"{DAYS[2]}.duckdb").unlink()
+    return place
 
 
 def rows(body: str, anchor: str) -> list[str]:
