@@ -362,15 +362,21 @@ DISAGREEMENTS = Table(
 
 MEASUREMENTS = Table(
     "measurements",
-    "One row per number measured by this project's own experiments.",
-    ("experiment", "subject", "quantity"),
+    "One row per measured number: of this project's experiments, of its comparisons, of an engine's benchmark.",
+    ("experiment", "subject", "quantity", "conditions", "measured_on"),
     (
-        word("experiment", "Name of the experiment.", nullable=False),
+        word("experiment", "Name of the experiment, or of the engine's benchmark.", nullable=False),
         word("subject", "What it was run on.", nullable=False),
-        word("quantity", "What was measured.", nullable=False),
-        Field("value", "real", "The measured value.", nullable=False),
+        word("quantity", "What was measured; a bound beside a measurement says so.", nullable=False),
+        Field("value", "real", "The measured value; the median where there are samples.", nullable=False),
         word("unit", "Unit of the value.", nullable=False),
-        word("conditions", "Machine, versions and settings that matter."),
+        Field("low", "real", "Lower quartile of the samples, in the unit; null where no samples are known."),
+        Field("high", "real", "Upper quartile of the samples, in the unit; null where no samples are known."),
+        count("samples", "Samples that the value is the median of.", "samples"),
+        word("hardware", "The machine it ran on; null where the number depends on none."),
+        word("engine", "The library or engine that ran it; null where none did."),
+        word("engine_version", "Version of that library or engine."),
+        word("conditions", "Threads, further versions and settings that matter.", nullable=False),
         Field("measured_on", "date", "Day of the measurement.", nullable=False),
     ),
 )

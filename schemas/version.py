@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-SCHEMA_VERSION = "2.0.0"
+SCHEMA_VERSION = "2.1.0"
 
 SCHEMA_CHANGES: tuple[tuple[str, str], ...] = (
+    (
+        "2.1.0",
+        "measurements: low, high, samples, hardware, engine, engine_version; conditions and day belong to its key.",
+    ),
     (
         "2.0.0",
         (

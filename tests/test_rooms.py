@@ -21,7 +21,7 @@ FLOORS = [
     {"refresh"},
     {"sheets"},
     {"export", "serve"},
-    {"site"},
+    {"site", "measure"},
     {"scheduled", "session", "agents"},
     {"commands"},
 ]

@@ -51,6 +51,7 @@ MIXER_LAYOUTS: dict[str, Layout] = {
     "window_period": windows.window_period,
     "value_experts": windows.value_experts,
     "attention_listed": windows.attention_listed,
+    "full_listed": windows.full_listed,
     "ngram_layers": windows.ngram_layers,
     "every_nth_full": windows.every_nth_full,
     "llama4": windows.llama4,

@@ -157,6 +157,20 @@ def attention_listed(c: Config) -> Kinds:
     return tuple("full_attention" if i in full else "linear_attention" for i in range(n))
 
 
+def full_listed(c: Config) -> Kinds:
+    """Full attention in `full_attention_layers`, linear elsewhere; `layer_types` says it where they are not stated."""
+    n = n_layers(c)
+    if c.opt("full_attention_layers") is None:
+        return listed(c, "layer_types", c.rules.mixers)
+    full = indices(c, "full_attention_layers")
+    if not full <= set(range(n)):
+        raise contradiction(f"full attention is listed for layers beyond {n}")
+    kinds = tuple("full_attention" if i in full else "linear_attention" for i in range(n))
+    if c.opt("layer_types") is not None and listed(c, "layer_types", c.rules.mixers) != kinds:
+        raise contradiction("full_attention_layers and layer_types name other layers")
+    return kinds
+
+
 def ngram_layers(c: Config) -> Words:
     """layer_types, else every n-th layer indexed; linear ones have an n-gram table where ple_layer_ids says so."""
     n = n_layers(c)

@@ -28,6 +28,12 @@ def gate(wide: int, d: int, bias: bool) -> list[Tensor]:
     return [*made, *[vector("self_attn.gate_proj.bias", wide, A)] * bias]
 
 
+def latent_gates(widths: dict[str, int], rank: int) -> list[Tensor]:
+    """Down to `rank` and up again, on the norm of each latent."""
+    shapes = {f"{n}_layernorm.{s}": x for n, w in widths.items() for s, x in (("down", (rank, w)), ("up", (w, rank)))}
+    return [Tensor(f"self_attn.{n}.weight", shape, A) for n, shape in shapes.items()]
+
+
 def gate_bias(heads: int) -> list[Tensor]:
     """One bias per head for that gate."""
     return [vector("self_attn.gate_bias", heads, A)]

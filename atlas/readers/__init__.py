@@ -72,6 +72,7 @@ MIXERS: dict[str, Reader] = {
     "mla": latent.read_mla,
     "dsa": latent.read_dsa,
     "latent": latent.read_latent,
+    "latent_plus": additions.with_extras(latent.read_latent),
     "latent_plain": latent.read_latent_plain,
     "latent_scaled": latent.read_scaled,
     "latent_full": latent.read_full,

@@ -46,6 +46,12 @@ def square_output(v: View, m: Mixing) -> list[Tensor]:
     return []
 
 
+def latent_gates(v: View, _: Mixing) -> list[Tensor]:
+    """Low-rank gates on the norms of the latents that queries and keys are made from (GigaChat 3.5)."""
+    widths = {"q_a": v.opt_count("q_lora_rank"), "kv_a": v.count("kv_lora_rank")}
+    return additions.latent_gates({n: w for n, w in widths.items() if w is not None}, v.count("gated_norm_rank"))
+
+
 def latent_norms(v: View, _: Feeding) -> list[Tensor]:
     """Norms of the latent width before and after the experts."""
     return additions.latent_norms(v.count("moe_latent_size"))
@@ -175,8 +181,8 @@ def read_differential(v: View) -> Part:
 EXTRAS: dict[str, Extra] = {
     f.__name__: f
     for f in (
-        gate_proj, gate_proj_biased, square_output, latent_norms, gate_bias, head_gate, lambdas, dynamic_mask,
-        unit_scales, attention_sub_norm, xielu, hidden_scales, ffn_sub_norm, delay_scale,
+        gate_proj, gate_proj_biased, square_output, latent_gates, latent_norms, gate_bias, head_gate, lambdas,
+        dynamic_mask, unit_scales, attention_sub_norm, xielu, hidden_scales, ffn_sub_norm, delay_scale,
         shared_bias, latent_bias, some_shared, output_bias, gate_where_named, gate_where_on, value_experts, down_bias,
         network_scale, image_selection, polynomial,
     )

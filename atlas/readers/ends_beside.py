@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from atlas.parts import heads, tables
 from atlas.parts.ends import block_queries, kept, with_head_rows
+from atlas.parts.norms import gated_norm
 from atlas.parts.streams import altup_streams, connection_head, layer_tables, residual
 from atlas.readers.ends import Made, decoder, head_of
 from atlas.reading.config import Config
@@ -73,6 +74,12 @@ def kimi(c: Config) -> Made:
     return (*parts, residual("model.output_attn_res", c.count("hidden_size"))), cls
 
 
+def gated_last_norm(c: Config) -> Made:
+    """A decoder's ends, and a low-rank gate on the last norm."""
+    parts, cls = decoder(c)
+    return (*parts, gated_norm(c.count("hidden_size"), c.count("gated_norm_rank"), 1)), cls
+
+
 def inkling(c: Config) -> Made:
     """A decoder's ends: a norm in the embedding, a head without padding rows, the queries of the last blocks."""
     parts, cls = decoder(c)
@@ -87,6 +94,7 @@ def inkling(c: Config) -> Made:
 ENDS: dict[str, Callable[[Config], Made]] = {
     f.__name__: f
     for f in (
-        scaled_head, with_vectors, segmented, chatglm, frequencies, per_layer, altup, streams, kimi, inkling,
+        scaled_head, with_vectors, segmented, chatglm, frequencies, per_layer, altup, streams, kimi, gated_last_norm,
+        inkling,
     )
 }  # fmt: skip

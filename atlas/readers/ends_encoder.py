@@ -146,7 +146,7 @@ def _head(c: Config, kind: str, d: int, e: int) -> Iterable[Part]:
         return [heads.discriminator(d)]
     if kind in ("lm", "pretraining"):
         return [*_masked(c, d, e), *[heads.order(d)] * (kind == "pretraining")]
-    labels = 2 if kind == "qa" else labels_of(c)
+    labels = labels_of(c) if kind != "qa" or c.rules.facts.get("spans_by_labels") else 2
     role = Role.ONCE if kind == "sequence" else Role.MATMUL
     deep = kind == "sequence" and c.word("classifier") == "head"
     return [heads.classifier(labels, d, deep, role)]

@@ -59,9 +59,10 @@ def _tokens(c: Config, stacks: tuple[str, ...], all_tied: bool) -> list[Tensor]:
     d, vocab, source = c.count("hidden_size"), c.count("vocab_size"), c.opt_count("source_vocab_size")
     shared = tables.stack_tables(True, (), vocab, d)
     if c.word("tables") == "per_language":
-        ties = all_tied and c.rules.facts.get("ties_languages")
-        one = c.opt("share_encoder_decoder_embeddings") or ties
-        parted = ("encoder",) if not one and len(stacks) > 1 else ()
+        share, either = bool(c.opt("share_encoder_decoder_embeddings")), bool(c.rules.facts.get("ties_languages"))
+        parted = ("encoder",) if not share and not (all_tied and either) and len(stacks) > 1 else ()
+        if share and not all_tied and not either:  # the shared table is made, and nothing ties the stacks' own to it
+            parted = stacks
         return shared + tables.stack_tables(False, parted, vocab if source is None else source, d)
     if c.word("tables") == "one" or all_tied:
         return shared
@@ -130,16 +131,17 @@ def nested_pair(c: Config) -> Made:
     """Two stacks with configs of their own: a norm each, and a table each or one; the decoder's is the head's."""
     stacks = by_class(c)
     cls, kind = known_head(c, "lm", "none")
+    alike = bool(c.rules.facts.get("one_table"))
+    shared = alike and tied(c)
     if kind == "none":
         c.derived("tie_word_embeddings", False, "the class has no language-model head to tie")
     inner = encoder_reader(c)
     made: list[Part] = []
-    shared = bool(c.rules.facts.get("one_table"))
     for name, each in (("decoder", c), ("encoder", inner)):
         if name in stacks:
             rows, width = each.count("vocab_size"), each.count("hidden_size")
             if not (shared and made):
-                mark = tables.image_end(width) if shared else []
+                mark = tables.image_end(width) if alike else []
                 made.append(kept("embedding", *tables.stack_tables(False, (name,), rows, width), *mark))
             stands = Standing("final", name)
             made.append(norm(f"model.{name}.norm", width, c.word("norm_class"), c.flag("norm_bias"), stands))

@@ -22,8 +22,8 @@ def read_low_rank(v: View) -> Part:
 
 
 def read_gated_norm(v: View) -> Part:
-    """The gate on the norm before this sublayer."""
-    return gated_norm(v.count("hidden_size"), v.count("gated_norm_rank"), 1)
+    """The gates on the norms of this sublayer: the one before it, or as many as the row says (`gated_norms`)."""
+    return gated_norm(v.count("hidden_size"), v.count("gated_norm_rank"), v.opt_count("gated_norms") or 1)
 
 
 def read_altup(v: View) -> Part:

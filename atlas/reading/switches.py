@@ -18,8 +18,9 @@ def settled(c: Config) -> None:
                 f"{key} is {shown(stated)}, and only {known} is described: what it changes was not read"
             )
     for key in sorted(c.rules.must):
+        said = (c.rules.keys.get(key) or (key,))[0]
         if c.opt(key) is None:
-            raise not_derivable(f"{key} is not stated, and what the class builds without it is not described")
+            raise not_derivable(f"{said} is not stated, and what the class builds without it is not described")
     _blocks(c)
 
 

@@ -29,8 +29,8 @@ _EXPLAIN = re.compile(r"(?is)(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*explain\b(?:\s+an
 
 
 def main(order: dict[str, Any]) -> None:
-    """Obey one order: database, history (name and path of every snapshot), sql, form, timeout (s), memory_mib."""
-    _limit(order["timeout"], order["memory_mib"], len(order["history"]))
+    """Obey one order, as `pipeline/ask/query.py` writes it; raises nothing, and never returns."""
+    _limit(order)
     assert isinstance(sys.stdout, io.TextIOWrapper)  # noqa: S101 - a pipe
     sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace", newline="")
     try:
@@ -48,14 +48,14 @@ class _Refused(Exception):
     """Not a statement that may run here."""
 
 
-def _limit(timeout: float, memory_mib: int, files: int) -> None:
-    seconds = int(timeout) * 2 + 2  # two threads
+def _limit(order: dict[str, Any]) -> None:
+    seconds = int(order["timeout"]) * 2 + 2  # two threads
     for what, most in (
         (resource.RLIMIT_CPU, seconds),
-        (resource.RLIMIT_AS, (memory_mib + _HEADROOM_MIB) << 20),
-        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_AS, (order["memory_mib"] + _HEADROOM_MIB) << 20),
+        (resource.RLIMIT_FSIZE, order["spill_mib"] << 20),
         (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_NOFILE, 64 + files),
+        (resource.RLIMIT_NOFILE, 64 + len(order["history"])),
     ):
         hard = resource.getrlimit(what)[1]
         ceiling = most if hard == resource.RLIM_INFINITY else min(most, hard)
@@ -69,7 +69,8 @@ def _run(order: dict[str, Any]) -> str:
         "python_enable_replacements": "false",
         "memory_limit": f"{order['memory_mib'] // 2}MB",
         "threads": "2",
-        "temp_directory": "",
+        "temp_directory": order["spill"],
+        "max_temp_directory_size": f"{order['spill_mib']}MiB",
         "max_execution_time": str(int(order["timeout"] * 1000)),
     }
     if order["history"]:
@@ -143,7 +144,8 @@ def _sentence(error: BaseException, order: dict[str, Any]) -> str:
     if isinstance(error, duckdb.InterruptException):
         return f"the query was stopped after {order['timeout']:g} s; narrow it, or allow more with --timeout SECONDS"
     if isinstance(error, (duckdb.OutOfMemoryException, MemoryError)):
-        return f"the query needed more than {order['memory_mib']} MiB and was stopped; narrow it"
+        beside = f" and {order['spill_mib']:,} MiB of disk" if "max_temp_directory_size" in str(error) else ""
+        return f"the query needed more than {order['memory_mib']:,} MiB{beside} and was stopped; narrow it"
     if isinstance(error, RecursionError):
         return "the result is nested too deeply to print"
     return _two_lines(str(error).strip())

@@ -1,7 +1,8 @@
 """Runs one SELECT on a snapshot in a child process with hard limits, and passes on what it prints.
 
-Safe for mistakes, not for the internet: the child has no environment, writes no file, opens no other one through
-DuckDB, and is killed when it is over its time. `pipeline/ask/child.py` is that child.
+Safe for mistakes, not for the internet: the child has no environment, writes nothing but what does not fit in memory,
+to a folder that goes with it, opens no other file through DuckDB, and is killed when it is over its time.
+`pipeline/ask/child.py` is that child.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -25,6 +27,8 @@ from pipeline.errors import AtlasError, QueryRefused
 Format = Literal["table", "json", "csv", "md"]
 
 MEMORY_MIB = 1024
+SPILL_MIB = 4096
+"""What a query may put on disk of what does not fit in memory."""
 GRACE_SECONDS = 0.5
 """DuckDB stops a query at its time limit by itself; what does not stop is killed this much later."""
 
@@ -71,6 +75,8 @@ def run(
             "form": form,
             "timeout": timeout,
             "memory_mib": MEMORY_MIB,
+            "spill_mib": SPILL_MIB,
+            "spill": stack.enter_context(tempfile.TemporaryDirectory(prefix="atlas-")),
             "parameters": dict(given.parameters),
             "handed": handed,
         }
@@ -133,7 +139,7 @@ def _ending(code: int, said: bytes | None, timeout: float) -> str:
         told = json.loads(said)
     except ValueError as error:
         if code in (-signal.SIGKILL, -signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS) or b"MemoryError" in said:
-            raise QueryRefused(f"the query needed more than {MEMORY_MIB} MiB and was stopped; narrow it") from error
+            raise QueryRefused(f"the query needed more than {MEMORY_MIB:,} MiB and was stopped; narrow it") from error
         last = said.decode(errors="replace").strip().rsplit("\n", 1)[-1]
         raise AtlasError(f"the query process ended with {code}: {last[:300]}") from error
     if "refused" in told:

@@ -38,6 +38,9 @@ def run(
     allow_shrink: Annotated[
         bool, typer.Option("--allow-shrink", help="Publish even where far less was found than before.")
     ] = False,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, help="Processes that derive where there is much; one per core.")
+    ] = None,
     json: Json = False,
     endpoint: Endpoint = None,
     home: Home = Path(),
@@ -66,6 +69,7 @@ def run(
         budget,
         allow_shrink,
         headers,
+        workers,
     )
     with watching(quiet=json) as watch:
         report = refresh(options, watch)

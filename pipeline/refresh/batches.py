@@ -11,8 +11,10 @@ from typing import Any, Protocol, TypeVar
 import polars as pl
 
 from atlas.interpret import Derived
+from pipeline.refresh import composing
 from pipeline.refresh import tables as derive
-from pipeline.refresh.tables import Found, Gatherer, Input
+from pipeline.refresh.tables import Found, Gatherer, no_collection
+from pipeline.store.staged import Staged
 
 SIZE = 1_000
 """Repositories of a batch: handing one to a thread or a cluster costs as much as deriving a few hundred configs."""
@@ -38,28 +40,32 @@ def tables(
     known: Mapping[bytes, Derived] | None = None,
     extra: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     size: int = SIZE,
+    ahead: int = AHEAD,
     tick: Callable[[int], object] | None = None,
-) -> Tables:
+) -> Staged:
     """What `derive.tables` makes of the same repositories; `submit` has `texts` done to the texts of each batch.
 
     `tick` is told after every batch how many repositories are done. Raises as `derive.tables`.
     """
     known = known or {}
-    gatherer = Gatherer(known)
+    staged, seen = Staged(), set[bytes]()
+    gatherer = Gatherer(known, staged.add)
     done = 0
-    for pending, batch in _ahead(((submit(_distinct(b, known)), b) for b in batched(found, size)), AHEAD):
-        gatherer.take(pending.result())
-        for one in batch:
-            gatherer.add(one)
-        done += len(batch)
-        if tick:
-            tick(done)
-    return gatherer.finish(extra or {})
+    with no_collection():
+        for pending, batch in _ahead(((submit(_fresh(b, known, seen)), b) for b in batched(found, size)), ahead):
+            gatherer.take(pending.result())
+            for one in batch:
+                gatherer.add(one)
+            done += len(batch)
+            if tick:
+                tick(done)
+        gatherer.finish(extra or {})
+        return composing.composed(staged, derive.of_texts)
 
 
 def texts(raws: Sequence[bytes]) -> Tables:
     """The tables of these texts by themselves: what is done to a batch. Repositories come in later."""
-    return derive.tables(Input(hashlib.sha256(raw).hexdigest(), raw, "", None) for raw in raws)
+    return derive.of_texts(raws)
 
 
 def batched(things: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -69,8 +75,12 @@ def batched(things: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-def _distinct(batch: list[Found], known: Mapping[bytes, Derived]) -> list[bytes]:
-    return list(dict.fromkeys(one.raw for one in batch if one.raw is not None and one.raw not in known))
+def _fresh(batch: list[Found], known: Mapping[bytes, Derived], seen: set[bytes]) -> list[bytes]:
+    """The texts of a batch that are neither known nor in an earlier one."""
+    found = {hashlib.sha256(one.raw).digest(): one.raw for one in batch if one.raw is not None}
+    fresh = {key: raw for key, raw in found.items() if key not in seen and raw not in known}
+    seen |= fresh.keys()
+    return list(fresh.values())
 
 
 def _ahead(things: Iterable[T], many: int) -> Iterator[T]:

@@ -6,49 +6,76 @@ stays as it was read, and the checks say which totals are off.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import polars as pl
 
 from atlas import proof
 from atlas.derived import Derived
 from atlas.interpret import derive
+from pipeline.store.staged import Staged
 
-Tables = dict[str, pl.DataFrame]
+OfTexts = Callable[[Iterable[bytes], Mapping[bytes, Derived]], Mapping[str, pl.DataFrame]]
+MANY = 500
+"""Texts that are tabulated once more at a time."""
+_KEYS = {"configs": "config_id", "constants": "config_id", "features": "config_id", "stored": "subject"}
+_OF_DESIGNS = ("layers", "parameters", "states")
 
 
-def decided(made: Tables, again: Callable[[Mapping[bytes, Derived]], Tables]) -> Tables:
-    """The tables, with the rows of such configs by the reading that a total proves; unchanged where there are none.
+def decide(staged: Staged, of_texts: OfTexts) -> bool:
+    """Let the rows of such configs be those of the reading that a total proves; whether there was any.
 
-    `again` makes tables of texts and of what was derived of them.
+    `of_texts` makes tables of texts and of what was derived of them.
     """
-    chosen = dict(_chosen(made))
-    if not chosen:
-        return made
-    new = again(chosen)
-    ids = new["configs"]["config_id"].to_list()
-    keys = {"configs": "config_id", "constants": "config_id", "features": "config_id", "stored": "subject"}
-    fresh = {t: pl.concat([made[t].filter(~pl.col(key).is_in(ids)), new[t]]) for t, key in keys.items()}
-    have = made["designs"]["design_id"].to_list()
-    of_designs = ("designs", "layers", "parameters", "states")
-    fresh |= {t: pl.concat([made[t], new[t].filter(~pl.col("design_id").is_in(have))]) for t in of_designs}
-    return made | fresh
+    with staged.open() as con:
+        found = con.execute(_twofold(staged))
+        while rows := found.fetchmany(MANY):
+            chosen = dict(each for raw, total in rows for each in _chosen(raw.encode(), total))
+            if chosen:
+                made = of_texts(chosen, chosen)
+                for name in (*_KEYS, "designs", *_OF_DESIGNS):
+                    staged.add(_other(name), made[name])
+    if not staged.has(_other("configs")):
+        return False
+    _replace(staged)
+    return True
 
 
-def _chosen(made: Tables) -> Iterator[tuple[bytes, Derived]]:
-    stated = made["models"].select("config_id", "hub_params_total").drop_nulls().unique()
-    once = stated.filter(pl.col("config_id").is_unique())
-    rows = _twofold(made["configs"]).join(once, on="config_id", how="inner")
-    for raw, total in rows.select("raw", "hub_params_total").iter_rows():
-        before = derive(raw.encode())
-        after = proof.decided(before, total)
-        if after is not before:
-            yield raw.encode(), after
+def _other(name: str) -> str:
+    return f"other_{name}"
 
 
-def _twofold(configs: pl.DataFrame) -> pl.DataFrame:
-    """Configs that may have another reading: the tie's evidence names two levels, or one wide layer is doubted."""
-    source = pl.element().struct.field("source")
-    two = source.str.contains("the wrapper states none") | source.str.contains("own class takes")
-    tie = pl.col("evidence").list.eval(two).list.any()
-    return configs.filter(pl.col("raw").is_not_null() & (tie | pl.col("doubt").str.contains("EAGLE")))
+def _replace(staged: Staged) -> None:
+    """The rows of these texts in place of those they had, and the designs that are new."""
+    configs = f"(SELECT config_id FROM {staged.given(_other('configs'))})"
+    for name, key in _KEYS.items():
+        old = f"SELECT * FROM {staged.table(name)} WHERE {key} NOT IN {configs}"
+        staged.decide(name, f"{old} UNION ALL FROM {staged.given(_other(name))}")
+    have = f"(SELECT design_id FROM {staged.table('designs')})"
+    for name in _OF_DESIGNS:
+        new = f"SELECT DISTINCT * FROM {staged.given(_other(name))} WHERE design_id NOT IN {have}"
+        staged.decide(name, f"FROM {staged.table(name)} UNION ALL ({new})")
+    staged.decide("designs", f"FROM {staged.table('designs')} UNION ALL FROM {staged.given(_other('designs'))}")
+
+
+def _chosen(raw: bytes, total: int) -> list[tuple[bytes, Derived]]:
+    before = derive(raw)
+    after = proof.decided(before, total)
+    return [] if after is before else [(raw, after)]
+
+
+def _twofold(staged: Staged) -> str:
+    """Configs that may have another reading, with the one total stated of them.
+
+    The tie's evidence names two levels, or one wide layer is doubted.
+    """
+    once = (
+        f"SELECT config_id, any_value(hub_params_total) AS total FROM {staged.table('models')}"
+        " WHERE hub_params_total IS NOT NULL AND config_id IS NOT NULL"
+        " GROUP BY config_id HAVING count(DISTINCT hub_params_total) = 1"
+    )
+    two = "contains(e.source, 'the wrapper states none') OR contains(e.source, 'own class takes')"
+    return (
+        f"SELECT raw, total FROM {staged.table('configs')} JOIN ({once}) USING (config_id) WHERE raw IS NOT NULL"
+        f" AND (len(list_filter(evidence, lambda e: {two})) > 0 OR contains(doubt, 'EAGLE'))"
+    )

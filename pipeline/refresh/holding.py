@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any
-
-import polars as pl
 
 from atlas import proof
 from atlas.checkpoint.totals import TotalCheck, as_stated, check_total, disagreement, extras, in_name
@@ -17,11 +15,17 @@ from atlas.numbers.storage import StoredRow
 from atlas.stored.sums import named_sum
 from pipeline.sources import catalogue
 from pipeline.sources.catalogue import Content, Entry, Expected, Fact
+from pipeline.store.columns import Columns
+from pipeline.store.staged import Staged
+from schemas.registry import CHECKS, CONFIGS, DESIGNS, MODELS, STORED
+from schemas.tables import quoted
 from schemas.vocabulary import Check
 
 Row = dict[str, Any]
 HUB_COUNT = "the Hub's count of the safetensors headers"
 KIND = "published_total"
+MANY = 500
+"""Rows with a text each that are fetched at a time."""
 
 
 @cache
@@ -74,36 +78,62 @@ def _facts(entry: Entry) -> list[tuple[str, int, str]]:
     return [(fact, value, citation) for (fact, citation), value in found.items()]
 
 
-def hub_rows(
-    models: pl.DataFrame, configs: pl.DataFrame, designs: pl.DataFrame, stored: Mapping[str, list[StoredRow]]
-) -> Iterator[Row]:
-    """What the Hub counted in a repository's safetensors headers, held against ours; nothing for a refused config.
+def hold_hub_totals(staged: Staged) -> None:
+    """Add to `checks` what the Hub counted in safetensors headers, held against ours; nothing for a refused config.
 
     Equal totals are exact as they are. For others the config is derived once more, so that the difference is explained
-    by arithmetic (a head stored twice, drafting layers, towers, packed weights) or called off. `stored` has what
-    repositories hold by their own settings.
+    by arithmetic (a head stored twice, drafting layers, towers, packed weights, what a repository holds by its own
+    settings) or called off.
     """
-    ours = configs.join(designs.select("design_id", "params_total"), on="design_id", how="inner")
-    known = models.filter(pl.col("hub_params_total").is_not_null()).join(ours, on="config_id", how="inner")
+    of = " JOIN ".join(
+        (
+            f"FROM (SELECT * FROM {staged.table(MODELS.name)} WHERE hub_params_total IS NOT NULL)",
+            f"(SELECT config_id, design_id, raw FROM {staged.table(CONFIGS.name)}) USING (config_id)",
+            f"(SELECT design_id, params_total FROM {staged.table(DESIGNS.name)}) USING (design_id)",
+        )
+    )
+    plain = "(hub_params_total = params_total OR raw IS NULL)"
+    result = f"if(hub_params_total = params_total, '{Check.EXACT}', '{Check.UNCHECKED}')"
+    staged.run(
+        CHECKS.name,
+        f"SELECT repo_id, 'safetensors_total' AS kind, hub_params_total AS expected, params_total AS derived,"
+        f" {result} AS result, NULL::VARCHAR AS note, {quoted(HUB_COUNT)} AS source {of} WHERE {plain}",
+    )
+    rows = ", ".join(f'"{name}"' for name in StoredRow.__struct_fields__)
+    held = f"(SELECT subject, list(row({rows})) AS held FROM {staged.table(STORED.name)} GROUP BY subject)"
+    columns = Columns(CHECKS, partial(staged.add, CHECKS.name))
+    with staged.open() as con:
+        found = con.execute(
+            f"SELECT repo_id, raw, params_total, hub_params_total, hub_params_by_dtype, held {of} LEFT JOIN {held}"
+            f" ON subject = repo_id WHERE NOT {plain} ORDER BY config_id, repo_id"
+        )
+        while rows := found.fetchmany(MANY):
+            for row in rows:
+                if (made := _explained(*row)) is not None:
+                    columns.add(tuple(made[c] for c in CHECKS.columns))
+    columns.flush()
 
-    @lru_cache(maxsize=1024)
-    def derived(raw: str) -> Derived:
-        return derive(raw.encode())
 
-    columns = ("repo_id", "raw", "params_total", "hub_params_total", "hub_params_by_dtype")
-    for repo_id, raw, total, stated, by_dtype in known.select(columns).sort("raw", "repo_id").iter_rows():
-        if stated == total or raw is None:
-            yield _plainly(repo_id, stated, total)
-            continue
-        by_kind = {e["key"]: e["value"] for e in by_dtype or []}
-        try:
-            made = proof.decided(derived(raw), stated)
-            row = total_row(repo_id, made, by_kind or stated, stored=stored.get(repo_id))
-        except Exception as error:  # noqa: BLE001 - what one stranger counted ends no refresh
-            note = f"it could not be explained: {type(error).__name__}"
-            row = _plainly(repo_id, stated, total) | {"note": note}
-        if row is not None:
-            yield row
+@lru_cache(maxsize=64)
+def _derived(raw: str) -> Derived:
+    return derive(raw.encode())
+
+
+def _explained(
+    repo_id: str,
+    raw: str,
+    total: int,
+    stated: int,
+    by_dtype: list[dict[str, Any]] | None,
+    held: list[tuple[Any, ...]] | None,
+) -> Row | None:
+    stored = None if held is None else [StoredRow(*each) for each in held]
+    try:
+        made = proof.decided(_derived(raw), stated)
+        return total_row(repo_id, made, {e["key"]: e["value"] for e in by_dtype or []} or stated, stored=stored)
+    except Exception as error:  # noqa: BLE001 - what one stranger counted ends no refresh
+        note = f"it could not be explained: {type(error).__name__}"
+        return _plainly(repo_id, stated, total) | {"note": note}
 
 
 def _plainly(repo_id: str, stated: int, total: int) -> Row:

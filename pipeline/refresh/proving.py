@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -11,28 +10,45 @@ import polars as pl
 from atlas import proof
 from atlas.derived import Derived
 from atlas.interpret import derive
+from pipeline.store.staged import Staged
+from schemas.registry import CHECKS, CONFIGS, MODELS
+from schemas.tables import polars_schema
 from schemas.vocabulary import Check, Verdict
 
-
-def proved(made: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """The table `configs`, with those lifted whose doubt was of weights alone and whose checks all agree."""
-    configs = made["configs"]
-    rows = [lifted for row in _agreeing(made) if (lifted := _lifted(row)) is not None]
-    if not rows:
-        return configs
-    fresh = pl.DataFrame(rows, schema=configs.schema)
-    return pl.concat([configs.filter(~pl.col("config_id").is_in(fresh["config_id"].to_list())), fresh])
+LIFTED = "lifted"
+MANY = 500
 
 
-def _agreeing(made: Mapping[str, pl.DataFrame]) -> list[dict[str, Any]]:
+def prove(staged: Staged) -> None:
+    """Let `configs` have those lifted whose doubt was of weights alone and whose checks all agree."""
+    with staged.open() as con:
+        found = con.execute(_agreeing(staged))
+        names = [column[0] for column in found.description or ()]
+        while rows := found.fetchmany(MANY):
+            lifted = [made for row in rows if (made := _lifted(dict(zip(names, row, strict=True)))) is not None]
+            if lifted:
+                staged.add(LIFTED, pl.DataFrame(lifted, schema=polars_schema(CONFIGS)))
+    if staged.has(LIFTED):
+        configs, instead = staged.table(CONFIGS.name), staged.given(LIFTED)
+        staged.decide(
+            CONFIGS.name, f"SELECT * FROM {configs} ANTI JOIN {instead} USING (config_id) UNION ALL FROM {instead}"
+        )
+
+
+def _agreeing(staged: Staged) -> str:
     """The assumed configs of repositories whose total was found equal, and of none whose total is another."""
-    results = made["checks"].join(made["models"].select("repo_id", "config_id"), on="repo_id").drop_nulls("config_id")
-    stated = results.select("config_id", "expected", result=pl.col("result").cast(pl.String))
-    off = stated.filter(pl.col("result") == Check.OFF.value)["config_id"].to_list()
-    exact = stated.filter((pl.col("result") == Check.EXACT.value) & ~pl.col("config_id").is_in(off))
-    assumed = made["configs"].filter(pl.col("verdict").cast(pl.String) == Verdict.ASSUMED.value)
-    totals = exact.group_by("config_id").agg(pl.col("expected").first())
-    return assumed.join(totals, on="config_id", how="inner").to_dicts()
+    models, checks = staged.table(MODELS.name), staged.table(CHECKS.name)
+    held = f"FROM {checks} JOIN (SELECT repo_id, config_id FROM {models}) USING (repo_id)"
+    off = f"SELECT config_id {held} WHERE result = '{Check.OFF}'"
+    exact = (
+        f"SELECT config_id, arg_min(expected, (kind, repo_id)) AS expected {held}"
+        f" WHERE result = '{Check.EXACT}' AND config_id IS NOT NULL GROUP BY config_id"
+    )
+    assumed = f"SELECT * FROM {staged.table(CONFIGS.name)} WHERE verdict = '{Verdict.ASSUMED}'"
+    return (
+        f"SELECT * FROM ({assumed}) JOIN (SELECT * FROM ({exact}) ANTI JOIN ({off}) USING (config_id))"
+        " USING (config_id)"
+    )
 
 
 def _lifted(row: dict[str, Any]) -> dict[str, Any] | None:

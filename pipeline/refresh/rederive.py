@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import duckdb
@@ -17,6 +17,7 @@ from pipeline.store import build, diff, shelf
 from pipeline.store.build import Origin
 from pipeline.store.diff import Ours
 from pipeline.store.shelf import Entry
+from pipeline.store.staged import staged
 
 CHUNK = 1_000
 
@@ -55,13 +56,13 @@ def texts(path: Path) -> Iterator[Input]:
                 yield Input(config_id, raw, "snapshot", None)
 
 
-def compared(entry: Entry, path: Path, made: dict[str, pl.DataFrame]) -> Rederived:
+def compared(entry: Entry, path: Path, made: Mapping[str, pl.DataFrame]) -> Rederived:
     """Hold tables made from `texts` against the snapshot they came from, in a file that is gone afterwards."""
-    ordered = build.ordered(made)
     now = Origin(entry.id, entry.source, entry.configs, pipeline.__version__)
     with tempfile.TemporaryDirectory(prefix="atlas-") as folder:
         again = Path(folder) / f"{entry.id}.duckdb"
-        build.write(again, ordered, now, build.digests(ordered))
+        build.write(again, staged(made))
+        build.complete(again, now, {})
         with diff.both(path, again) as con:
             ours = diff.ours(con)
     return Rederived(entry.id, entry.code_version, pipeline.__version__, entry.configs - ours.configs, ours)

@@ -21,6 +21,8 @@ from atlas.stored.settings import settings_of
 from atlas.stored.subject import Subject
 from pipeline.errors import Invalid
 from pipeline.sources.beside import Beside, settings, weighed
+from schemas.registry import STORED
+from schemas.tables import polars_schema
 from schemas.vocabulary import StoredEvidence, Verdict
 
 Files = Iterable[tuple[str, bytes]]
@@ -66,20 +68,19 @@ def _subject(found: Derived, data: dict[str, Any]) -> Subject | None:
     return Subject(found.model, reader(data).rules, data, found.towers, row.params_mtp)
 
 
-def with_stored(table: pl.DataFrame, repo_id: str, found: tuple[StoredRow, ...]) -> pl.DataFrame:
-    """Table `stored` with these rows of a repository in place of those it had."""
+def of_headers(repo_id: str, found: tuple[StoredRow, ...]) -> pl.DataFrame:
+    """The rows of table `stored` that a repository's headers give."""
     made = [(repo_id, *msgspec.structs.astuple(r)) for r in found]
-    fresh = pl.DataFrame(made, schema=table.schema, orient="row")
-    return pl.concat([table.filter(pl.col("subject") != repo_id), fresh])
+    return pl.DataFrame(made, schema=polars_schema(STORED), orient="row")
 
 
-def measured(configs: pl.DataFrame, config_id: str, weights: int | None, found: Iterable[Evidence]) -> pl.DataFrame:
-    """Table `configs` with the verdict `measured` of a config that one repository alone has, and its weights."""
+def measured(config: pl.DataFrame, weights: int | None, found: Iterable[Evidence]) -> pl.DataFrame:
+    """The row of a config that one repository alone has, with the verdict `measured` and its weights."""
     evidence = [
         {"field": e.field, "value": msgspec.json.encode(e.value).decode(), "origin": str(e.origin), "source": e.source}
         for e in found
         if e.field == "params_checkpoint"
     ]
-    row = configs.filter(pl.col("config_id") == config_id).to_dicts()[0]
+    row = config.to_dicts()[0]
     row |= {"verdict": Verdict.MEASURED.value, "params_checkpoint": weights, "evidence": evidence}
-    return pl.concat([configs.filter(pl.col("config_id") != config_id), pl.DataFrame([row], schema=configs.schema)])
+    return pl.DataFrame([row], schema=config.schema)

@@ -6,9 +6,9 @@ The steps are plain functions; `pipeline/scheduled/flows.py` composes the same o
 from __future__ import annotations
 
 import datetime as dt
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,16 +19,19 @@ import pipeline
 from atlas.refusal import Refused
 from atlas.stored.answer import HEADER
 from pipeline.errors import AtlasError, Invalid, NotFound, Upstream
-from pipeline.hub.crawl import CrawlResult, Progress, Staged
+from pipeline.hub.crawl import CrawlResult, Progress
+from pipeline.hub.crawl import Staged as Stages
 from pipeline.hub.listing import Selection
-from pipeline.refresh import holding, repositories, tables, unchanged
-from pipeline.sources import catalogue, changed, disk, news, peers
+from pipeline.refresh import batches, holding, repositories, tables, unchanged, workers
+from pipeline.sources import catalogue, changed, disk, measured, news, peers
 from pipeline.sources.beside import LACKING
 from pipeline.store import shelf, sightings, snapshot
 from pipeline.store.columns import Columns
 from pipeline.store.sightings import News
 from pipeline.store.snapshot import Prepared, Published
+from pipeline.store.staged import Staged
 from schemas.registry import CHECKS
+from schemas.tables import quoted
 from schemas.vocabulary import Check, Outcome, Verdict
 
 if TYPE_CHECKING:
@@ -41,7 +44,10 @@ Extra = dict[str, list[dict[str, Any]]]
 
 
 class Options(msgspec.Struct, frozen=True):
-    """What a refresh is asked for. `source` is "catalogue", "hub" or a folder; `budget` a number of requests."""
+    """What a refresh is asked for. `source` is "catalogue", "hub" or a folder; `budget` a number of requests.
+
+    `processes` derive (None: one per core).
+    """
 
     home: Path
     source: str = CATALOGUE
@@ -52,6 +58,7 @@ class Options(msgspec.Struct, frozen=True):
     budget: int | None = None
     allow_shrink: bool = False
     headers: int = 0
+    processes: int | None = None
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -99,7 +106,7 @@ def refresh(options: Options, watch: Callable[[Progress], None] | None = None) -
     with gathered.whole():
         if (nothing_new := unchanged.since(options, gathered)) is not None:
             return nothing_new
-        content = with_headers(options, tabulate(gathered, watch), watch)
+        content = with_headers(options, tabulate(gathered, watch, options.processes, options.home), watch)
         published = publish(options, gathered, content)
         finish(gathered, published)
     return report(options, gathered, content, published)
@@ -140,17 +147,17 @@ def _chained(gathered: Gathered, known: list[tables.Input], crawled: CrawlResult
     """The catalogue's models, then the crawl's; at the end it is known how many repositories these are together."""
     yield from known
     names = {one.repo_id for one in known}
-    summary, records = crawled.summary, 0
-    for one in crawled.records():
-        names.add(one.repo_id)
+    summary, records, more = crawled.summary, 0, 0
+    for one in crawled.records():  # each name once: the archive's key
         records += 1
+        more += one.repo_id not in names
         yield one
     if records != summary.listed + summary.vanished:
         raise Invalid(
             f"the crawl listed {summary.listed:,} and missed {summary.vanished:,} repositories, but gave {records:,}; "
             "nothing was published"
         )
-    gathered.listed = len(names)
+    gathered.listed = len(names) + more
 
 
 def from_catalogue() -> list[tables.Input]:
@@ -198,7 +205,7 @@ def offline_way() -> Iterator[None]:
         ) from error
 
 
-def staged(options: Options, day: dt.date, watch: Callable[[Progress], None] | None) -> Staged:
+def staged(options: Options, day: dt.date, watch: Callable[[Progress], None] | None) -> Stages:
     """A crawl of the Hub in its stages; raises as `crawl.staged`."""
     from pipeline.hub import crawl as crawler
 
@@ -216,58 +223,86 @@ def staged(options: Options, day: dt.date, watch: Callable[[Progress], None] | N
     )
 
 
-def tabulate(gathered: Gathered, watch: Callable[[Progress], None] | None = None) -> dict[str, pl.DataFrame]:
-    """Derive everything found, and add what is reported of it."""
-    done = 0
+def tabulate(
+    gathered: Gathered,
+    watch: Callable[[Progress], None] | None = None,
+    processes: int | None = None,
+    home: Path | None = None,
+) -> Staged:
+    """Derive everything found, and add what is reported of it and what was measured, also at this home.
 
-    def tick() -> None:
-        nonlocal done
-        done += 1
-        if watch and done % 50 == 0:
+    Where there is much it is done in processes.
+
+    `processes` is by default one per core; 1 is this one alone. The tables are the same.
+    """
+    first, asked = list(islice(gathered.found, workers.FEW)), workers.usual() if processes is None else processes
+    found, known = chain(first, gathered.found), holding.of_catalogue()
+
+    def told(done: int) -> None:
+        if watch:
             watch(Progress("derive", done, gathered.listed, 0, 0.0))
 
-    return tables.tables(gathered.found, known=holding.of_catalogue(), extra=reported(), tick=tick)
+    if len(first) < workers.FEW or asked == 1:
+        done = count(1)
+        return tables.tables(found, known=known, extra=reported(home), tick=lambda: _each(next(done), 50, told))
+    with workers.submitting(asked) as submit:
+        return batches.tables(found, submit, known=known, extra=reported(home), ahead=2 * asked, tick=told)
 
 
-def with_headers(
-    options: Options, content: dict[str, pl.DataFrame], watch: Callable[[Progress], None] | None = None
-) -> dict[str, pl.DataFrame]:
+def _each(done: int, step: int, tell: Callable[[int], None]) -> None:
+    """Tell of every so many."""
+    if done % step == 0:
+        tell(done)
+
+
+def with_headers(options: Options, content: Staged, watch: Callable[[Progress], None] | None = None) -> Staged:
     """The content with the most downloaded repositories held against their own safetensors headers.
 
     A repository whose headers cannot be read has a row that says why; the refresh goes on.
     """
     if not options.headers:
         return content
-    known = _measurable(content)
-    crawled = content["models"].filter(pl.col("source") == HUB).join(known, on="config_id", how="semi")
-    names = crawled.sort("downloads", "repo_id", descending=[True, False], nulls_last=True)["repo_id"]
+    names = content.ask(
+        f"SELECT repo_id FROM {content.table('models')} SEMI JOIN {_measurable(content)} USING (config_id)"
+        f" WHERE source = '{HUB}' ORDER BY downloads DESC NULLS LAST, repo_id LIMIT {options.headers}"
+    )
     columns = Columns(CHECKS)
-    for done, name in enumerate(names.head(options.headers)):
+    for done, (name,) in enumerate(names):
         if watch:
             watch(Progress("headers", done, options.headers, 0, 0.0))
-        row, found = held_against_headers(name, options.endpoint)
+        row, found = held_against_headers(str(name), options.endpoint)
         columns.add(tuple(row[c] for c in CHECKS.columns))
-        content = content if found is None else _with_headers_of(content, name, found)
-    return content | {"checks": pl.concat([content["checks"], columns.frame()])}
+        if found is not None:
+            _note_headers(content, str(name), found)
+    content.add(CHECKS.name, columns.frame())
+    for table, key, read in (("stored", "subject", OF_HEADERS), ("configs", "config_id", MEASURED)):
+        if content.has(read):
+            old, new = content.table(table), content.given(read)
+            content.decide(table, f"SELECT * FROM {old} ANTI JOIN {new} USING ({key}) UNION ALL FROM {new}")
+    return content
 
 
-def _measurable(content: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+OF_HEADERS, MEASURED = "of_headers", "measured"
+
+
+def _measurable(content: Staged) -> str:
     """The configs that headers can say something of: those derived, and those that only lack a rule."""
-    open_ = content["refusals"].filter(pl.col("kind").cast(pl.String).is_in(list(LACKING)))
-    derived = content["configs"].filter(pl.col("design_id").is_not_null())
-    return pl.concat([derived.select("config_id"), open_.select("config_id")])
+    kinds = ", ".join(f"'{kind}'" for kind in LACKING)
+    return (
+        f"(SELECT config_id FROM {content.table('configs')} WHERE design_id IS NOT NULL"
+        f" UNION ALL SELECT config_id FROM {content.table('refusals')} WHERE kind IN ({kinds}))"
+    )
 
 
-def _with_headers_of(content: dict[str, pl.DataFrame], name: str, found: Verified) -> dict[str, pl.DataFrame]:
-    """The tables with what a repository's headers say: its stored form, its weights where no rule is known."""
-    made = content | {"stored": repositories.with_stored(content["stored"], name, found.stored.rows)}
-    config_id = content["models"].filter(pl.col("repo_id") == name)["config_id"][0]
-    alone = content["models"].filter(pl.col("config_id") == config_id).height == 1
-    row = found.fingerprint
-    if row.verdict != Verdict.MEASURED or not alone:
-        return made
-    configs = repositories.measured(content["configs"], config_id, row.params_checkpoint, found.evidence)
-    return made | {"configs": configs}
+def _note_headers(content: Staged, name: str, found: Verified) -> None:
+    """Put aside what a repository's headers say: its stored form, its weights where no rule is known."""
+    content.add(OF_HEADERS, repositories.of_headers(name, found.stored.rows))
+    models, row = content.table("models"), found.fingerprint
+    ids = f"SELECT config_id FROM {models} WHERE repo_id = {quoted(name)}"
+    alone = content.ask(f"SELECT count(*) FROM {models} WHERE config_id = ({ids})") == [(1,)]
+    if row.verdict == Verdict.MEASURED and alone:
+        config = content.frame(f"SELECT * FROM {content.table('configs')} WHERE config_id = ({ids})", "configs")
+        content.add(MEASURED, repositories.measured(config, row.params_checkpoint, found.evidence))
 
 
 def held_against_headers(name: str, endpoint: str | None) -> tuple[dict[str, Any], Verified | None]:
@@ -283,8 +318,14 @@ def held_against_headers(name: str, endpoint: str | None) -> tuple[dict[str, Any
         return nothing | {"result": Check.UNCHECKED.value, "note": why}, None
 
 
-def reported() -> Extra:
-    """The catalogue's cited facts, what holding its totals against ours comes to, and what other tools say, as rows."""
+def reported(home: Path | None = None) -> Extra:
+    """The catalogue's cited facts, what holding its totals against ours comes to, what other tools say, as rows.
+
+    Numbers that were measured are among them, also those of this home.
+
+    Raises:
+        Invalid: a file of measurements at the home cannot be read.
+    """
     entries = catalogue.load()
     facts = [
         {"repo_id": e.repo, "fact": r.fact.value, "value": str(r.value), "unit": r.unit, "citation": r.citation}
@@ -297,7 +338,12 @@ def reported() -> Extra:
     return {
         "reported": facts,
         **held,
-        "measurements": [*peers.measurements(), *news.measurements(), *changed.measurements()],
+        "measurements": [
+            *peers.measurements(),
+            *news.measurements(),
+            *changed.measurements(),
+            *measured.rows(home),
+        ],
     }
 
 
@@ -334,7 +380,7 @@ def prepared(
 def report(
     options: Options,
     gathered: Gathered,
-    content: Mapping[str, pl.DataFrame],
+    content: Staged,
     published: Published,
     built: tuple[list[str], dict[str, str]] | None = None,
 ) -> Report:
@@ -344,10 +390,10 @@ def report(
         published.entry.id,
         published.path,
         published.is_new,
-        content["models"].height,
-        content["designs"].height,
-        dict(Counter(content["models"]["outcome"].cast(pl.String))),
-        dict(Counter(content["configs"]["verdict"].cast(pl.String))),
+        content.count("models"),
+        content.count("designs"),
+        content.counts("models", "outcome"),
+        content.counts("configs", "verdict"),
         pages,
         failed,
         None if gathered.crawl is None else msgspec.to_builtins(gathered.crawl.summary),

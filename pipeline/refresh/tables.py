@@ -1,7 +1,6 @@
 """From what a refresh found to the tables of a snapshot: each text is derived once, each design tabulated once.
 
-Rows gather in columns and become frames a few thousand at a time, so memory grows with what is new and not with what
-is repeated.
+Rows gather in columns and are put aside as frames of some thousand; what is kept of each text and design is its id.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import gc
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from operator import itemgetter
 from typing import Any, Protocol
 
@@ -21,14 +21,13 @@ from atlas.derived import Derived
 from atlas.interpret import derive
 from atlas.numbers import tabulate
 from atlas.numbers.fingerprint import Fingerprint
-from atlas.numbers.storage import StoredRow
 from atlas.parse import MAX_BYTES
-from pipeline.errors import AtlasError, Invalid
-from pipeline.refresh import repositories
+from pipeline.errors import AtlasError
+from pipeline.refresh import composing, repositories
 from pipeline.store.columns import Columns
-from schemas.fields import at_home
+from pipeline.store.staged import Staged
+from schemas.fields import Field, at_home
 from schemas.registry import (
-    CHECKS,
     CONFIGS,
     CONSTANTS,
     CONTENT,
@@ -42,6 +41,7 @@ from schemas.registry import (
     STORED,
     TABLES,
 )
+from schemas.tables import empty
 from schemas.vocabulary import Outcome, RefusalKind
 
 LISTING = MODELS.columns[MODELS.columns.index("detail") + 1 : MODELS.columns.index("config_id")]
@@ -60,6 +60,22 @@ OF_CONFIGS = (CONFIGS, CONSTANTS, REFUSALS, FEATURES)
 
 OF_DESIGNS = (DESIGNS, LAYERS, PARAMETERS, STATES)
 """Tables whose rows follow from a structure alone, and have its design_id."""
+
+OF_TEXTS = (*OF_CONFIGS, STORED, *OF_DESIGNS)
+
+_PLACE = Field("place", "int", "Which repository of the refresh it is, counted from 0.", nullable=False, least=0)
+FOUND = MODELS._replace(
+    name="found",
+    fields=(
+        *MODELS.fields,
+        _PLACE,
+        Field("failed", "flag", "Whether deriving it ended in an error.", nullable=False),
+    ),
+)
+"""The rows of `models` as they come: a repository that is found again has a second one."""
+
+BESIDE = STORED._replace(name="beside", fields=(*STORED.fields, _PLACE))
+"""The rows of `stored` that repositories have beside their configs."""
 
 _FIELDS = Fingerprint.__struct_fields__
 _CONFIG_FIELDS = tuple(f.name for f in at_home("configs"))
@@ -141,7 +157,7 @@ def tables(
     known: Mapping[bytes, Derived] | None = None,
     extra: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     tick: Callable[[], object] | None = None,
-) -> dict[str, pl.DataFrame]:
+) -> Staged:
     """The tables of a snapshot. A repository found twice is one row: give the catalogue's models before crawled ones.
 
     `known` holds texts that were derived already,
@@ -150,17 +166,30 @@ def tables(
     Raises:
         Invalid: two configs have one design_id but different designs, which would be an error of ours.
     """
-    gatherer = Gatherer(known or {})
-    with _no_collection():
+    staged = Staged()
+    gatherer = Gatherer(known or {}, staged.add)
+    with no_collection():
         for one in found:
             gatherer.add(one)
             if tick:
                 tick()
-        return gatherer.finish(extra or {})
+        gatherer.finish(extra or {})
+        return composing.composed(staged, of_texts)
+
+
+def of_texts(raws: Iterable[bytes], known: Mapping[bytes, Derived] | None = None) -> dict[str, pl.DataFrame]:
+    """The tables that follow from these texts alone; one that cannot be derived has no row."""
+    parts: dict[str, list[pl.DataFrame]] = {t.name: [empty(t)] for t in OF_TEXTS}
+    gatherer = Gatherer(known or {}, lambda name, frame: parts.setdefault(name, []).append(frame))
+    with no_collection():
+        for raw in raws:
+            gatherer.add(Input(hashlib.sha256(raw).hexdigest(), raw, "", None))
+        gatherer.finish({})
+    return {t.name: pl.concat(parts[t.name]) for t in OF_TEXTS}
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
+def no_collection() -> Iterator[None]:
     """Rows hold no cycles, and the collector walking them again and again took two fifths of the time."""
     was_on = gc.isenabled()
     gc.disable()
@@ -172,15 +201,16 @@ def _no_collection() -> Iterator[None]:
 
 
 class Gatherer:
-    """Rows on their way to frames. Give it every repository with `add`, then call `finish`."""
+    """Rows on their way to frames, which go where `give` takes them. Add every repository, then call `finish`.
 
-    def __init__(self, known: Mapping[bytes, Derived] | None = None) -> None:
-        self.known = known or {}
-        self.models: dict[str, tuple[Any, ...]] = {}
+    The rows of repositories are given as `found`: in the order they come, with their place, and whether they failed.
+    """
+
+    def __init__(self, known: Mapping[bytes, Derived], give: Callable[[str, pl.DataFrame], object]) -> None:
+        self.known, self.place = known, 0
         self.outcomes: dict[str, Outcome | None] = {}
-        self.designs: dict[str, tuple[Any, ...]] = {}
-        self.beside: dict[str, tuple[StoredRow, ...]] = {}
-        self.columns = {t.name: Columns(t) for t in CONTENT}
+        self.designs: dict[str, bytes | None] = {}
+        self.columns = {t.name: Columns(t, partial(give, t.name)) for t in (*CONTENT, FOUND, BESIDE)}
 
     def add(self, one: Found) -> None:
         """A repository; its config is derived unless its text is known already.
@@ -188,29 +218,25 @@ class Gatherer:
         Whatever is wrong with one repository, the others go on: it is malformed then, with the kind of error.
         """
         try:
-            self.models[one.repo_id] = self._row(one)
+            row, failed = self._row(one), False
         except AtlasError:
             raise
         except Exception as error:  # noqa: BLE001 - what one stranger wrote ends no refresh
             detail = f"it cannot be derived: {type(error).__name__}"
             identity = (one.repo_id, Outcome.MALFORMED.value, None, detail)
-            self.models[one.repo_id] = (*identity, *_UNLISTED, None, None, one.source)
+            row, failed = (*identity, *_UNLISTED, None, None, one.source), True
+        self.columns[FOUND.name].add((*row, self.place, failed))
+        self.place += 1
 
     def _row(self, one: Found) -> tuple[Any, ...]:
         config = None if one.raw is None else self._config(one.raw)
         if one.raw is not None:
             counts = one.listing.get("hub_params_by_dtype") or {}
-            self.beside[one.repo_id] = repositories.stored(one.raw, self.known.get(one.raw), one.settings, counts)
+            for each in repositories.stored(one.raw, self.known.get(one.raw), one.settings, counts):
+                self.columns[BESIDE.name].add((one.repo_id, *msgspec.structs.astuple(each), self.place))
         unreadable = self.outcomes[config] if config and one.outcome in {Outcome.OK, Outcome.UNCHANGED} else None
-        old = self.models.get(one.repo_id)
-        about = (config, one.as_of, one.source)
-        revision = one.revision
-        if (
-            config is None and old is not None and old[-3] is not None
-        ):  # what cannot be read now keeps the config it had
-            about, revision = old[-3:], old[2]
-        identity = (one.repo_id, str(unreadable or one.outcome), revision, one.detail)
-        return (*identity, *_listed(one.listing), *about)
+        identity = (one.repo_id, str(unreadable or one.outcome), one.revision, one.detail)
+        return (*identity, *_listed(one.listing), config, one.as_of, one.source)
 
     def _config(self, raw: bytes) -> str:
         config_id = hashlib.sha256(raw).hexdigest()
@@ -242,24 +268,16 @@ class Gatherer:
             self.columns["features"].add((config_id, feature))
 
     def _design(self, derived: Derived, row: tuple[Any, ...]) -> None:
-        if row[0] in self.designs:
-            self._is_new(row)
+        """Give a design once, and again wherever it may differ from the one of that id: that is judged in the end."""
+        design_id, said = row[0], hashlib.blake2b(_json(row), digest_size=8).digest()
+        is_new = design_id not in self.designs
+        if not is_new and self.designs[design_id] == said:
             return
-        rows = _tabulated(derived.model)
-        if self._is_new(row):
-            self.columns["designs"].add(row)
-            self._tabulate(row[0], *rows)
-
-    def _is_new(self, row: tuple[Any, ...]) -> bool:
-        """Enter a design; raises `Invalid` where its id already stands for another one."""
-        design_id = row[0]
-        known = self.designs.setdefault(design_id, row)
-        if known is not row and known != row:
-            differing = [f"{n} ({a} and {b})" for n, a, b in zip(_DESIGN_FIELDS, known, row, strict=True) if a != b]
-            raise Invalid(
-                f"design {design_id} would have two values of {', '.join(differing)}: the digest misses something"
-            )
-        return known is row
+        tabulated = _tabulated(derived.model) if is_new else None
+        self.designs[design_id] = said
+        self.columns["designs"].add(row)
+        if tabulated:
+            self._tabulate(design_id, *tabulated)
 
     def _tabulate(self, design_id: str, layers: Rows, parameters: Rows, states: Rows) -> None:
         for row in layers:
@@ -275,71 +293,25 @@ class Gatherer:
         kinds = dict(made[REFUSALS.name].select("config_id", pl.col("kind").cast(pl.String)).iter_rows())
         configs = [c for c in made[CONFIGS.name]["config_id"] if c not in self.outcomes]
         self.outcomes |= {c: UNREADABLE.get(RefusalKind(kinds[c])) if c in kinds else None for c in configs}
-        designs = [row[0] for row in made[DESIGNS.name].iter_rows() if self._is_new(row)]
+        designs = [d for d in made[DESIGNS.name]["design_id"].unique() if d not in self.designs]
+        self.designs |= dict.fromkeys(designs)
+        self.columns[DESIGNS.name].extend(made[DESIGNS.name])
         taken = (
             ("config_id", configs, OF_CONFIGS),
             ("subject", configs, (STORED,)),
-            ("design_id", designs, OF_DESIGNS),
+            ("design_id", designs, OF_DESIGNS[1:]),
         )
         for key, fresh, of in taken:
             for table in of:
                 self.columns[table.name].extend(made[table.name].filter(pl.col(key).is_in(fresh)))
 
-    def finish(self, extra: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, pl.DataFrame]:
-        """All tables; `extra` as in `tables`."""
-        for row in self.models.values():
-            self.columns["models"].add(row)
-        for repo_id, held in self.beside.items():
-            for each in held:
-                self.columns["stored"].add((repo_id, *msgspec.structs.astuple(each)))
+    def finish(self, extra: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+        """Give what is left; `extra` as in `tables`."""
         for name, rows in extra.items():
             for row in rows:
                 self.columns[name].add(tuple(row.get(c) for c in TABLES[name].columns))
-        made = _without_orphans(_decided({name: columns.frame() for name, columns in self.columns.items()}))
-        made |= {"checks": _with_hub_totals(made)}
-        return made | {"configs": _proved(made)}
-
-
-def _decided(made: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """The tables, with those configs read the other way whose total says so."""
-    if made["models"]["hub_params_total"].null_count() == made["models"].height:
-        return made
-    from pipeline.refresh import deciding
-
-    def again(known: Mapping[bytes, Derived]) -> dict[str, pl.DataFrame]:
-        return tables([Input(str(n), raw, "", None) for n, raw in enumerate(known)], known=known)
-
-    return deciding.decided(made, again)
-
-
-def _proved(made: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """The configs, with those lifted whose doubt a check answers."""
-    if not made["checks"].height:
-        return made["configs"]
-    from pipeline.refresh import proving
-
-    return proving.proved(made)
-
-
-def _with_hub_totals(made: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """The rows of `checks`, those of the Hub's own totals among them."""
-    if made["models"]["hub_params_total"].null_count() == made["models"].height:
-        return made["checks"]
-    from pipeline.refresh import holding
-
-    columns = Columns(CHECKS)
-    for row in holding.hub_rows(made["models"], made["configs"], made["designs"], _of_repositories(made)):
-        columns.add(tuple(row[c] for c in CHECKS.columns))
-    return pl.concat([made["checks"], columns.frame()])
-
-
-def _of_repositories(made: Mapping[str, pl.DataFrame]) -> dict[str, list[StoredRow]]:
-    """What repositories hold by their own settings, headers or counts, by name."""
-    known = made[STORED.name].filter(pl.col("subject").is_in(made[MODELS.name]["repo_id"].to_list()))
-    found: dict[str, list[StoredRow]] = {}
-    for subject, *rest in known.iter_rows():
-        found.setdefault(subject, []).append(StoredRow(*rest))
-    return found
+        for columns in self.columns.values():
+            columns.flush()
 
 
 _layer = itemgetter(*LAYERS.columns[1:])
@@ -413,18 +385,3 @@ def _moment(text: str | None) -> dt.datetime | None:
         return moment.astimezone(dt.UTC).replace(tzinfo=None) if moment.tzinfo else moment
     except (ValueError, OverflowError):
         return None
-
-
-def _without_orphans(made: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Drop what belonged only to configs that a later one of the same repository replaced."""
-    used = made[MODELS.name].select("config_id").drop_nulls().unique()
-    if used.height == made[CONFIGS.name].height:
-        return made
-    for table in OF_CONFIGS:
-        made[table.name] = made[table.name].join(used, on="config_id", how="semi")
-    subjects = [*used["config_id"].to_list(), *made[MODELS.name]["repo_id"].to_list()]
-    made[STORED.name] = made[STORED.name].filter(pl.col("subject").is_in(subjects))
-    designs = made[CONFIGS.name].select("design_id").drop_nulls().unique()
-    for table in OF_DESIGNS:
-        made[table.name] = made[table.name].join(designs, on="design_id", how="semi")
-    return made

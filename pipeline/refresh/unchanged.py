@@ -15,6 +15,7 @@ import atlas
 import pipeline
 import schemas
 from pipeline.errors import Corrupt
+from pipeline.sources import measured
 from pipeline.store import shelf
 
 if TYPE_CHECKING:
@@ -25,10 +26,10 @@ GUIDE = Path("reports") / "guide"
 
 
 def key(options: Options, crawled: CrawlResult) -> str | None:
-    """A digest of what was crawled and of the code that would derive it; None where headers are read besides."""
+    """A digest of what was crawled, of the code and of the home's measurements; None where headers are read besides."""
     if options.headers:
         return None
-    return hashlib.sha256(f"{crawled.content()} {code()}".encode()).hexdigest()
+    return hashlib.sha256(f"{crawled.content()} {code()} {measured.digest(options.home)}".encode()).hexdigest()
 
 
 @cache

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import os
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -125,7 +126,7 @@ def derive_texts(raws: list[bytes], number: int = 1) -> batches.Tables:
 
 
 @prefect.task(**_BRISK)
-def validate(held: ExitStack, options: Options, gathered: Gathered, content: dict[str, pl.DataFrame]) -> Prepared:
+def validate(held: ExitStack, options: Options, gathered: Gathered, content: Mapping[str, pl.DataFrame]) -> Prepared:
     """Write the snapshot beside its place and judge the finished file; `held` publishes it when it is closed."""
     try:
         ready = held.enter_context(steps.prepared(options, gathered, content))
@@ -203,7 +204,7 @@ def _published(options: Options, gathered: Gathered, batch: int) -> Report:
         gathered.found,
         _submitting(),
         known=holding.of_catalogue(),
-        extra=steps.reported(),
+        extra=steps.reported(options.home),
         size=batch,
         tick=lambda n: dial.derived(n, gathered.listed),
     )

@@ -4,4 +4,4 @@
 their sources, and predictions of start-up logs.
 """
 
-__all__ = ["asking", "fit"]
+__all__ = ["asking", "fit", "gpus", "subject"]

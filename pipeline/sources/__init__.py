@@ -3,4 +3,4 @@
 A source gives bytes and facts; it derives nothing.
 """
 
-__all__ = ["beside", "catalogue", "changed", "disk", "gguf", "headers", "news", "peers"]
+__all__ = ["beside", "catalogue", "changed", "disk", "gguf", "headers", "measured", "news", "peers"]

@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from pipeline.sources import measured
+
 EXPERIMENT = "catalogue"
 
 
@@ -40,6 +42,7 @@ def measurements() -> list[dict[str, Any]]:
     t = table()
     return [
         {
+            **measured.BLANK,
             "experiment": EXPERIMENT,
             "subject": f"from {t.before} to {t.after}",
             "quantity": f"{c.quantity}: {when}",

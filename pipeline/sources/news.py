@@ -14,6 +14,8 @@ from typing import Any
 
 import msgspec
 
+from pipeline.sources import measured
+
 EXPERIMENT = "news"
 GALLERY, CATALOGUE = "LLM Architecture Gallery", "public catalogue of llmfit 1.1.17"
 
@@ -67,6 +69,7 @@ def measurements() -> list[dict[str, Any]]:
     found.append((CATALOGUE, "share of downloads with a family", t.totals.downloads_with_a_family, "share"))
     return [
         {
+            **measured.BLANK,
             "experiment": EXPERIMENT,
             "subject": subject,
             "quantity": quantity,

@@ -15,6 +15,8 @@ from typing import Any
 
 import msgspec
 
+from pipeline.sources import measured
+
 Row = dict[str, Any]
 EXPERIMENT = "peers"
 
@@ -87,6 +89,7 @@ def measurements() -> list[Row]:
     conditions = f"the model configs of {configs}, {t.context:,} tokens, bf16"
     return [
         {
+            **measured.BLANK,
             "experiment": EXPERIMENT,
             "subject": tool,
             "quantity": quantity,

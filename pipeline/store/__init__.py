@@ -4,5 +4,6 @@ Other rooms publish through `snapshot` and find files through `shelf`.
 """
 
 __all__ = [
-    "build", "cite", "columns", "diff", "prune", "shelf", "sightings", "snapshot", "trusted", "validate", "versions",
+    "build", "cite", "columns", "diff", "prune", "shelf", "sightings", "snapshot", "staged", "trusted", "validate",
+    "versions",
 ]  # fmt: skip

@@ -17,8 +17,9 @@ import polars as pl
 
 from pipeline.durable import failpoint
 from pipeline.store import digest, sightings
+from pipeline.store.staged import Staged, in_order, staged
 from schemas import tables, views
-from schemas.registry import CONTENT, MODELS, RECORDS, RUNS, SIGHTINGS, SNAPSHOT, Table
+from schemas.registry import CONFIGS, CONTENT, MODELS, RECORDS, RUNS, SIGHTINGS, SNAPSHOT, TABLES, Table
 from schemas.tables import MAPS, quoted
 from schemas.version import SCHEMA_VERSION
 from schemas.vocabulary import Outcome
@@ -27,7 +28,6 @@ Tables = Mapping[str, pl.DataFrame]
 """Frames by table name; a table that is left out is empty."""
 
 STORAGE_VERSION = "v1.5.0"
-MEMORY = "600MB"
 WHOLE = "snapshot"
 EPOCH = dt.date(1970, 1, 1)
 """The day of a run that nothing dates."""
@@ -55,29 +55,37 @@ class Stream:
         return self._frame.__arrow_c_stream__(requested_schema)
 
 
-def ordered(content: Tables) -> dict[str, pl.DataFrame]:
-    """Every table with the registry's columns and types, in the order of its key; `runs` as in `recorded`."""
-    given = {t.name: content.get(t.name, tables.empty(t)) for t in (*CONTENT, *RECORDS)}
-    found = {t.name: digest.as_stored(t, given[t.name]).sort(t.key) for t in (*CONTENT, *RECORDS)}
-    return found if found[RUNS.name].height else recorded(found)
+def ordered(content: Tables, day: dt.date | None = None) -> dict[str, pl.DataFrame]:
+    """Every table as `write` writes it, as frames: the registry's columns and types, in the order of its key."""
+    held = staged(content)
+    selects = recorded(held, day)
+    return {n: held.frame(f"SELECT * FROM {q} {in_order(TABLES[n])}", n) for n, q in selects.items()}
 
 
-def recorded(
-    content: Mapping[str, pl.DataFrame], day: dt.date | None = None, before: pl.DataFrame | None = None
-) -> dict[str, pl.DataFrame]:
-    """The content with `models` as it stands and `runs` as it happened on `day` (else the day of each config).
+def recorded(content: Staged, day: dt.date | None = None, before: pl.DataFrame | None = None) -> dict[str, str]:
+    """Relations of all tables: `models` as it stands and `runs` as it happened on `day` (else the day of each config).
 
     What is unchanged stands as ok: a day on which nothing changed has the digests of the day before. `before` is the
-    table `sightings` of the snapshot before.
+    table `sightings` of the snapshot before. Where `runs` is given, all are taken as they are.
     """
-    models = content[MODELS.name]
-    outcome = pl.col("outcome").cast(pl.String)
-    when = pl.lit(day, dtype=pl.Date) if day else pl.col("as_of").fill_null(pl.col("as_of").max()).fill_null(EPOCH)
-    runs = models.select("repo_id", outcome, "detail", when.alias("day"))
-    standing = models.with_columns(outcome.replace(Outcome.UNCHANGED.value, Outcome.OK.value))
-    newest = runs["day"].max()
-    seen = sightings.seen(content, day or (newest if isinstance(newest, dt.date) else EPOCH), before)
-    return {**content, MODELS.name: standing, RUNS.name: runs, SIGHTINGS.name: seen}
+    found = {t.name: content.table(t.name) for t in (*CONTENT, *RECORDS)}
+    if content.has(RUNS.name) and content.count(RUNS.name):
+        return found
+    models = found[MODELS.name]
+    stands = f"if(outcome = '{Outcome.UNCHANGED}', '{Outcome.OK}', outcome)"
+    newest = str(day or content.ask(f"SELECT coalesce(max(as_of), DATE '{EPOCH}') FROM {models}")[0][0])
+    when = f"DATE '{newest}'" if day else f"coalesce(as_of, DATE '{newest}')"
+    with content.open() as con:
+        seen = sightings.seen(con, models, found[CONFIGS.name], dt.date.fromisoformat(newest), before)
+    content.put(_SEEN, seen)
+    return found | {
+        MODELS.name: f"(SELECT * REPLACE ({stands} AS outcome) FROM {models})",
+        RUNS.name: f"(SELECT repo_id, outcome, detail, {when} AS day FROM {models})",
+        SIGHTINGS.name: content.given(_SEEN),
+    }
+
+
+_SEEN = "seen"
 
 
 def digests(content: Tables) -> dict[str, tuple[int, str]]:
@@ -88,26 +96,52 @@ def digests(content: Tables) -> dict[str, tuple[int, str]]:
     }
 
 
-def write(path: Path, content: Tables, origin: Origin, digests: Mapping[str, tuple[int, str]]) -> str:
-    """Write a new file at `path` from tables as `ordered` makes them; return the digest of its manifest."""
-    whole = manifest_digest(origin, digests)
-    with duckdb.connect(config={"memory_limit": MEMORY, "threads": 2, "temp_directory": ""}) as con:
+def write(
+    path: Path, content: Staged, day: dt.date | None = None, before: pl.DataFrame | None = None
+) -> dict[str, tuple[int, int]]:
+    """Write a new file at `path`, everything but the manifest; return what `sums` must find in it.
+
+    `day` and `before` as in `recorded`.
+    """
+    selects = recorded(content, day, before)
+    with content.open() as con:
         con.execute(f"ATTACH {quoted(str(path))} AS snapshot_file (STORAGE_VERSION '{STORAGE_VERSION}')")
         con.execute("USE snapshot_file")
         _define(con)
         for table in CONTENT:
-            _insert(con, table, content[table.name])
+            _fill(con, table, selects[table.name])
             failpoint("snapshot.table")
         for table in RECORDS:
-            _insert(con, table, content[table.name])
+            _fill(con, table, selects[table.name])
             failpoint("snapshot.record")
         con.execute("CHECKPOINT snapshot_file")
-        failpoint("snapshot.manifest")
-        _insert(con, SNAPSHOT, _manifest(origin, digests, whole))
         con.execute("USE memory")
         con.execute("DETACH snapshot_file")
+        return {t.name: _sum(con, t, f"(SELECT {_values(t)} FROM {selects[t.name]})") for t in (*CONTENT, *RECORDS)}
+
+
+def complete(path: Path, origin: Origin, digests: Mapping[str, tuple[int, str]]) -> str:
+    """Write the manifest into a file that `write` made; return the manifest's digest."""
+    whole = manifest_digest(origin, digests)
+    with duckdb.connect(str(path)) as con:
+        failpoint("snapshot.manifest")
+        _insert(con, SNAPSHOT, _manifest(origin, digests, whole))
     failpoint("snapshot.complete")
     return whole
+
+
+def _fill(con: duckdb.DuckDBPyConnection, table: Table, rows: str) -> None:
+    con.execute(f"INSERT INTO {table.name} SELECT {_values(table)} FROM {rows} {in_order(table)}")
+
+
+def sums(con: duckdb.DuckDBPyConnection) -> dict[str, tuple[int, int]]:
+    """Rows of every table of an open file, and a sum over them that knows no order, as `write` took them."""
+    return {t.name: _sum(con, t, t.name) for t in (*CONTENT, *RECORDS)}
+
+
+def _sum(con: duckdb.DuckDBPyConnection, table: Table, rows: str) -> tuple[int, int]:
+    columns = ", ".join(f'"{c}"' for c in table.columns)
+    return con.execute(f"SELECT count(*), coalesce(sum(hash({columns})), 0) FROM {rows}").fetchall()[0]
 
 
 def _define(con: duckdb.DuckDBPyConnection) -> None:
@@ -131,24 +165,34 @@ def manifest_digest(origin: Origin, digests: Mapping[str, tuple[int, str]]) -> s
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
+def _values(table: Table) -> str:
+    """The columns of a table as its file has them, from those of a frame."""
+    return ", ".join(
+        f'map_from_entries("{f.name}") AS "{f.name}"' if f.kind in MAPS else f'"{f.name}"' for f in table.fields
+    )
+
+
 def _insert(con: duckdb.DuckDBPyConnection, table: Table, rows: pl.DataFrame) -> None:
     if rows.is_empty():
         return
     con.register("incoming", Stream(rows))
-    values = ", ".join(f'map_from_entries("{f.name}")' if f.kind in MAPS else f'"{f.name}"' for f in table.fields)
-    con.execute(f"INSERT INTO {table.name} SELECT {values} FROM incoming")
+    con.execute(f"INSERT INTO {table.name} SELECT {_values(table)} FROM incoming")
     con.unregister("incoming")
 
 
+WIDE = {"configs": 2_048}
+"""Rows that are read at a time where one holds a text and its evidence; a slice elsewhere."""
+
+
 def stored(con: duckdb.DuckDBPyConnection, table: Table) -> Iterator[pl.DataFrame]:
-    """A table of an open snapshot in stored order, in slices that `digest.table_digest` takes; memory stays bounded."""
+    """A table of an open snapshot in stored order, some thousand rows at a time; memory stays bounded."""
     rows = con.execute(f"SELECT count(*) FROM {table.name}").fetchall()[0][0]
     values = ", ".join(
         f'map_entries("{f.name}") AS "{f.name}"' if f.kind in MAPS else f'"{f.name}"' for f in table.fields
     )
-    for start in range(0, rows, digest.SLICE):
+    step = WIDE.get(table.name, digest.SLICE)
+    for start in range(0, rows, step):
         relation = con.sql(
-            f"SELECT {values} FROM {table.name}"
-            f" WHERE rowid >= {start} AND rowid < {start + digest.SLICE} ORDER BY rowid"
+            f"SELECT {values} FROM {table.name} WHERE rowid >= {start} AND rowid < {start + step} ORDER BY rowid"
         )
         yield digest.as_stored(table, pl.DataFrame(relation))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import polars as pl
@@ -11,38 +11,43 @@ from schemas.fields import Field
 from schemas.registry import Table
 from schemas.tables import POLARS, empty
 
-FLUSH = 8_192
+FLUSH = {"configs": 1_024, "layers": 16_384, "parameters": 16_384, "states": 16_384}
+OTHERS = 8_192
+"""Rows that become a frame together: few where a row holds a text and its evidence."""
 
 
 class Columns:
-    """The growing columns of one table."""
+    """The growing columns of one table; its frames are kept, or go where `give` takes them."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, give: Callable[[pl.DataFrame], object] | None = None) -> None:
         self.table = table
         self._rows: list[tuple[Any, ...]] = []
         self._frames: list[pl.DataFrame] = []
+        self._give = give or self._frames.append
+        self._many = FLUSH.get(table.name, OTHERS)
 
     def add(self, row: tuple[Any, ...]) -> None:
         """Add one row, values in the order of the table's columns; maps are dicts, evidence tuples of four texts."""
         self._rows.append(row)
-        if len(self._rows) >= FLUSH:
-            self._flush()
+        if len(self._rows) >= self._many:
+            self.flush()
 
     def extend(self, frame: pl.DataFrame) -> None:
         """Add the rows of a frame with the table's columns and types."""
-        self._flush()
-        self._frames.append(frame)
+        self.flush()
+        self._give(frame)
 
     def frame(self) -> pl.DataFrame:
-        """Everything added so far as one frame."""
-        self._flush()
+        """Everything kept so far as one frame."""
+        self.flush()
         return pl.concat(self._frames) if self._frames else empty(self.table)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Make a frame of the rows that are waiting."""
         if not self._rows:
             return
         columns = zip(*self._rows, strict=True)
-        self._frames.append(pl.DataFrame([series(f, c) for f, c in zip(self.table.fields, columns, strict=True)]))
+        self._give(pl.DataFrame([series(f, c) for f, c in zip(self.table.fields, columns, strict=True)]))
         self._rows = []
 
 

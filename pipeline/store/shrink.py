@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import duckdb
-import polars as pl
-
 from pipeline.errors import Corrupt, Invalid
 from pipeline.store import shelf
 from pipeline.store.shelf import Entry
+from pipeline.store.staged import Staged
+from schemas.registry import MODELS
+from schemas.tables import quoted
 
 SHARE = 0.02
 FEW = 2
@@ -17,17 +17,16 @@ FEW = 2
 SHOWN = 5
 
 
-def guard(place: Path, latest: Entry, names: pl.Series) -> None:
+def guard(place: Path, latest: Entry, content: Staged) -> None:
     """Hold the names of a new snapshot's models against the latest; where its file is damaged, their number.
 
     Raises:
         Invalid: too many would be dropped; the message names the first of them.
     """
     try:
-        dropped = sorted(held(shelf.checked(place, latest)) - set(names))
-        lost = len(dropped)
+        dropped, lost = missing(shelf.checked(place, latest), content)
     except Corrupt:
-        dropped, lost = [], latest.models - names.len()
+        dropped, lost = [], latest.models - content.count(MODELS.name)
     if lost < FEW or lost < SHARE * latest.models:
         return
     shown = ", ".join(dropped[:SHOWN]) + (f" and {lost - SHOWN:,} more" if lost > SHOWN and dropped else "")
@@ -38,7 +37,10 @@ def guard(place: Path, latest: Entry, names: pl.Series) -> None:
     )
 
 
-def held(path: Path) -> set[str]:
-    """The names of a snapshot's models."""
-    with duckdb.connect(str(path), read_only=True) as con:
-        return {name for (name,) in con.execute("SELECT repo_id FROM models").fetchall()}
+def missing(path: Path, content: Staged) -> tuple[list[str], int]:
+    """The first names of a snapshot's models that are not among these, and how many there are."""
+    with content.open() as con:
+        con.execute(f"ATTACH {quoted(str(path))} AS latest (READ_ONLY)")
+        gone = f"FROM latest.models ANTI JOIN {content.table(MODELS.name)} USING (repo_id)"
+        first = con.execute(f"SELECT repo_id {gone} ORDER BY repo_id LIMIT {SHOWN}").fetchall()
+        return [name for (name,) in first], con.execute(f"SELECT count(*) {gone}").fetchall()[0][0]

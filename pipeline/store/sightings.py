@@ -22,11 +22,10 @@ from schemas.vocabulary import Sighting
 NOT_STATED = "(none)"
 """The model_type of configs that state none."""
 NAME = ("kind", "model_type", "name")
-_TYPE = pl.col("model_type").fill_null(NOT_STATED)
-_NAMED: Mapping[Sighting, pl.Expr] = {
-    Sighting.MODEL_TYPE: pl.col("model_type"),
-    Sighting.CLASS: pl.col("architecture_class"),
-    Sighting.KEY: pl.col("unread"),
+_NAMED: Mapping[Sighting, str] = {
+    Sighting.MODEL_TYPE: "model_type",
+    Sighting.CLASS: "architecture_class",
+    Sighting.KEY: "unnest(unread)",
 }
 
 
@@ -44,9 +43,11 @@ class News(msgspec.Struct, frozen=True):
         return self.name if self.kind == Sighting.MODEL_TYPE else f"{self.name} ({self.model_type})"
 
 
-def seen(content: Mapping[str, pl.DataFrame], day: dt.date, before: pl.DataFrame | None = None) -> pl.DataFrame:
-    """The table `sightings` of these models and configs; `before` is the table of the snapshot before."""
-    now = _counted(content)
+def seen(
+    con: duckdb.DuckDBPyConnection, models: str, configs: str, day: dt.date, before: pl.DataFrame | None = None
+) -> pl.DataFrame:
+    """The table `sightings` of two relations of a connection; `before` is the table of the snapshot before."""
+    now = pl.DataFrame(con.sql(_counted(models, configs)))
     known = tables.empty(SIGHTINGS) if before is None else before
     met = now.join(known.select(*NAME, "first_seen"), on=NAME, how="left").with_columns(
         pl.col("first_seen").fill_null(pl.lit(day, dtype=pl.Date))
@@ -56,21 +57,18 @@ def seen(content: Mapping[str, pl.DataFrame], day: dt.date, before: pl.DataFrame
     return pl.concat(f.select(SIGHTINGS.columns).cast(pl.Schema(shape)) for f in (met, gone)).sort(NAME)
 
 
-def _counted(content: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+def _counted(models: str, configs: str) -> str:
     """Every name that stands in a config of a repository, with how many have it."""
-    facts = content[CONFIGS.name].select("config_id", "model_type", "architecture_class", "unread")
-    both = content[MODELS.name].select("config_id", "downloads").join(facts, on="config_id")
-    rows = pl.concat(_rows(both, kind, name) for kind, name in _NAMED.items())
-    total = pl.when(pl.col("downloads").is_not_null().any()).then(pl.col("downloads").sum())
-    return rows.group_by(NAME).agg(configs=pl.col("config_id").n_unique(), models=pl.len(), downloads=total)
-
-
-def _rows(both: pl.DataFrame, kind: Sighting, name: pl.Expr) -> pl.DataFrame:
-    of = both.explode("unread") if kind is Sighting.KEY else both
-    named = of.select(
-        "config_id", "downloads", kind=pl.lit(kind.value), model_type=_TYPE.cast(pl.String), name=name.cast(pl.String)
+    both = f"(SELECT config_id, downloads FROM {models}) JOIN {configs} USING (config_id)"
+    of_type = f"coalesce(model_type, '{NOT_STATED}')"
+    rows = " UNION ALL ".join(
+        f"SELECT config_id, downloads, '{kind.value}' AS kind, {of_type} AS of_type, {name} AS name FROM {both}"
+        for kind, name in _NAMED.items()
     )
-    return named.filter(pl.col("name").is_not_null())
+    return (
+        "SELECT kind, of_type AS model_type, name, count(DISTINCT config_id) AS configs, count(*) AS models,"
+        f" sum(downloads)::BIGINT AS downloads FROM ({rows}) WHERE name IS NOT NULL GROUP BY ALL"
+    )
 
 
 def of_snapshot(path: Path) -> pl.DataFrame | None:
@@ -87,11 +85,9 @@ def of_snapshot(path: Path) -> pl.DataFrame | None:
 
 def _from_configs(con: duckdb.DuckDBPyConnection, day: dt.date) -> pl.DataFrame | None:
     try:
-        models = pl.DataFrame(con.sql("SELECT config_id, downloads FROM models"))
-        configs = pl.DataFrame(con.sql("SELECT config_id, model_type, architecture_class, unread FROM configs"))
+        return seen(con, MODELS.name, CONFIGS.name, day)
     except duckdb.Error:
         return None
-    return seen({MODELS.name: models, CONFIGS.name: configs}, day)
 
 
 def news(path: Path, before: Path | None) -> list[News]:

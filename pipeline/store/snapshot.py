@@ -23,6 +23,8 @@ from pipeline.errors import AtlasError, Corrupt, Usage
 from pipeline.store import build, shelf, shrink, sightings, validate
 from pipeline.store.build import Origin, Tables
 from pipeline.store.shelf import Entry, Index
+from pipeline.store.staged import Staged, reading, staged
+from pipeline.store.validate import Judged
 
 Digests = Mapping[str, tuple[int, str]]
 FARTHEST = dt.timedelta(days=731)
@@ -99,35 +101,54 @@ def prepared(home: Path, content: Tables, about: Publication) -> Iterator[Prepar
         index = _adopt(place, shelf.read(place))
         _refuse_the_past(index, about)
         latest = index.entry(None) if index.latest else None
-        seen = _seen(place, latest)
-        ordered = build.ordered(content if "runs" in content else build.recorded(content, about.day, seen))
-        digests = build.digests(ordered)
-        if latest and _says_the_same(place, latest, digests):
-            yield Prepared(digests, Published(latest, place / latest.file, is_new=False, digests=digests))
-            return
+        held = staged(content)
         if latest and not about.allow_shrink:
-            shrink.guard(place, latest, ordered["models"]["repo_id"])
+            shrink.guard(place, latest, held)
         origin = Origin(
             shelf.next_id(place, index, about.day), about.source, about.listed, about.code_version,
             previous_id=latest.id if latest else None, previous_digest=latest.manifest if latest else None,
         )  # fmt: skip
-        ready = Prepared(digests)
-        with _made(place, index, ordered, origin, ready):
-            yield ready
+        try:
+            with _made(place, index, held, origin, about.day) as ready:
+                yield ready
+        except _NothingNew as same:
+            yield Prepared(same.standing.digests, same.standing)
+
+
+class _NothingNew(Exception):
+    """The latest snapshot says the same: leaves a publication before anything got its name."""
+
+    def __init__(self, standing: Published) -> None:
+        super().__init__()
+        self.standing = standing
 
 
 @contextmanager
-def _made(place: Path, index: Index, ordered: Tables, origin: Origin, ready: Prepared) -> Iterator[None]:
+def _made(place: Path, index: Index, content: Staged, origin: Origin, day: dt.date) -> Iterator[Prepared]:
     path = place / f"{origin.snapshot_id}.duckdb"
     with replacing(path, point="snapshot.file") as temporary:
         with _telling(place):
-            manifest = build.write(temporary, ordered, origin, ready.digests)
-            _judge(temporary, ready.digests)
+            sums = build.write(temporary, content, day, _seen(place, index.entry(None) if index.latest else None))
+            judged = _values(place, index, temporary)
+            manifest = build.complete(temporary, origin, judged.digests)
+            _judge(temporary, judged, sums)
             temporary.chmod(stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH)
-        yield
-    entry = _entry(path, origin, manifest, ready.digests)
+        digests = judged.digests
+        ready = Prepared(digests)
+        yield ready
+    entry = _entry(path, origin, manifest, digests)
     shelf.write(place, msgspec.structs.replace(index, latest=entry.id, snapshots=(*index.snapshots, entry)))
-    ready.done(Published(entry, path, is_new=True, digests=ready.digests))
+    ready.done(Published(entry, path, is_new=True, digests=digests))
+
+
+def _values(place: Path, index: Index, temporary: Path) -> Judged:
+    """The tables as written, each value held against its rule, and their digests; raises where there is nothing new."""
+    with reading(temporary) as con:
+        judged = validate.values(con)
+    latest = index.entry(None) if index.latest else None
+    if latest and _says_the_same(place, latest, judged.digests):
+        raise _NothingNew(Published(latest, place / latest.file, is_new=False, digests=judged.digests))
+    return judged
 
 
 @contextmanager
@@ -151,11 +172,11 @@ def _of_the_disk(error: duckdb.Error, place: Path) -> bool:
     return is_told or shutil.disk_usage(place).free < 2**20
 
 
-def _judge(temporary: Path, digests: Digests) -> None:
-    with duckdb.connect(str(temporary), read_only=True) as con:
-        judged = validate.judge(con)
-    validate.require(judged, "the new snapshot")
-    if dict(judged.digests) != dict(digests):
+def _judge(temporary: Path, judged: Judged, sums: Mapping[str, tuple[int, int]]) -> None:
+    with reading(temporary) as con:
+        across, read = validate.across(con), build.sums(con)
+    validate.require(judged._replace(failures=(*judged.failures, *across)), "the new snapshot")
+    if read != dict(sums):
         raise AtlasError(f"{temporary.parent}: the disk gave back other rows than were written; nothing was published")
 
 
@@ -231,7 +252,7 @@ def proven(path: Path) -> Entry:
 
 def _read_back(path: Path) -> Digests:
     try:
-        with duckdb.connect(str(path), read_only=True) as con:
+        with reading(path) as con:
             return validate.digests(con)
     except duckdb.Error as error:
         raise Corrupt(f"{path} cannot be read: {str(error).splitlines()[0]}") from error

@@ -47,14 +47,33 @@ def _rows(con: duckdb.DuckDBPyConnection, table: Table) -> int:
 
 def judge(con: duckdb.DuckDBPyConnection) -> Judged:
     """Read the whole file once: every value against its column's rule, then the rules across rows and tables."""
+    found = values(con)
+    return found._replace(failures=(*found.failures, *across(con)))
+
+
+def values(con: duckdb.DuckDBPyConnection) -> Judged:
+    """Every value of the content against its column's rule, and the digests on the way; nothing holds a table."""
     found: list[Failure] = []
-    read: dict[str, tuple[int, str]] = {}
-    for table in CONTENT:
-        read[table.name] = (_rows(con, table), table_digest(table, _watched(con, table, found)))
-    for table in (*RECORDS, SNAPSHOT):
-        found += [f for frame in stored(con, table) for f in column_failures(table, frame)]
-    found += checks.failures(con)
-    return Judged(tuple(found), read)
+    read = {t.name: (_rows(con, t), table_digest(t, _watched(con, t, found))) for t in CONTENT}
+    return Judged(_together(found), read)
+
+
+def across(con: duckdb.DuckDBPyConnection) -> tuple[Failure, ...]:
+    """The columns of what is outside the content, and the rules across rows and tables, of a complete file."""
+    found = [f for t in (*RECORDS, SNAPSHOT) for frame in stored(con, t) for f in column_failures(t, frame)]
+    return (*_together(found), *checks.failures(con))
+
+
+def _together(found: list[Failure]) -> tuple[Failure, ...]:
+    """One failure a rule, whatever parts of a table break it."""
+    kept: dict[tuple[str, str], Failure] = {}
+    for f in found:
+        old = kept.get((f.table, f.says))
+        more = (
+            f if old is None else f._replace(rows=old.rows + f.rows, examples=(*old.examples, *f.examples)[:EXAMPLES])
+        )
+        kept[f.table, f.says] = more
+    return tuple(kept.values())
 
 
 def _watched(con: duckdb.DuckDBPyConnection, table: Table, found: list[Failure]) -> Iterator[pl.DataFrame]:

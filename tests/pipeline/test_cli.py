@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Annotated
 
 import pytest
 import typer
+from places import ROOT
 
 from pipeline import cli, errors
 
@@ -176,3 +180,33 @@ def test_the_help_imports_nothing_heavy() -> None:
     code = "import sys; from pipeline.cli import main; main(['--help']); print(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert set(done.stderr.split()) & set(HEAVY) == set()
+
+
+LIGHT = {"filelock", "msgspec", "orjson", "stamina", "typer"}
+"""What docs/operating.md says is enough for who only asks."""
+
+
+@pytest.mark.parametrize(
+    "command", ["show Qwen/Qwen3-8B", "inspect Qwen/Qwen3-8B --offline", "compare Qwen/Qwen3-8B Qwen/Qwen3-0.6B"]
+)
+def test_who_only_asks_needs_few_libraries(command: str, tmp_path: Path) -> None:
+    """Of the libraries that the project names, these commands import five."""
+    code = f"import sys; from pipeline.cli import main; main({command.split()!r}); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    named = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    names = [re.split(r"[\[>]", line)[0].replace("-", "_") for line in named]
+    modules = {name.removesuffix("_python").removesuffix("_py") for name in names}
+    assert {"altair", "prefect", "polars", "vl_convert", "huggingface_hub"} <= modules
+    assert modules & set(done.stderr.split()) <= LIGHT
+
+
+@pytest.mark.parametrize(("library", "rooms"), [
+    ("altair", {"pipeline/guide/charts.py"}), ("vl_convert", {"pipeline/guide/charts.py"}),
+    ("prefect", {"pipeline/scheduled"}), ("prefect_dask", {"pipeline/scheduled"}),
+])  # fmt: skip
+def test_charts_and_the_scheduler_are_imported_by_their_own_rooms_alone(library: str, rooms: set[str]) -> None:
+    """Whoever installs without them loses charts and `atlas schedule`, nothing else."""
+    importing = re.compile(rf"^\s*(?:import|from) {library}\b", re.MULTILINE)
+    files = [f for room in ("atlas", "schemas", "pipeline") for f in (ROOT / room).rglob("*.py")]
+    found = {f.relative_to(ROOT).as_posix() for f in files if importing.search(f.read_text(encoding="utf-8"))}
+    assert {f for f in found if not any(f == room or f.startswith(f"{room}/") for room in rooms)} == set()

@@ -217,7 +217,8 @@ _ROWS: dict[str, list[dict[str, Any]]] = {
     "checks": [{"repo_id": "org/Bamba", "kind": "safetensors_total", "expected": 56, "derived": 56, "result": "exact"}],
     "disagreements": [{"repo_id": "org/A-8B", "field": "kv_bytes_128k", "tool": "other 1.0", "theirs": "0"}],
     "measurements": [
-        {"experiment": "x", "subject": "org/A-8B", "quantity": "time", "value": 1.5, "unit": "ms", "measured_on": DAY}
+        {"experiment": "x", "subject": "org/A-8B", "quantity": "time", "value": 1.5, "unit": "ms",
+         "conditions": "one thread", "measured_on": DAY}
     ],
 }  # fmt: skip
 

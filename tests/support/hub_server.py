@@ -205,12 +205,19 @@ class HubServer:
     """The server, in a thread of its own; a context manager.
 
     `quota` maps a policy name ("api", "resolvers") to (requests, window in seconds), enforced and told as the Hub does.
-    `redirects` sends every file through the Hub's resolve cache, one more hop on the same origin.
+    `redirects` sends every file through the Hub's resolve cache, one more hop on the same origin. `clock` gives the
+    seconds by which windows are counted.
     """
 
     def __init__(
-        self, population: Population, *, quota: dict[str, tuple[int, float]] | None = None, redirects: bool = False
+        self,
+        population: Population,
+        *,
+        quota: dict[str, tuple[int, float]] | None = None,
+        redirects: bool = False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.clock = clock
         self.population = population
         self.quota = quota or {}
         self.redirects = redirects
@@ -290,12 +297,13 @@ class HubServer:
         if policy not in self.quota:
             return self._truth(request)
         limit, window = self.quota[policy]
-        started, used = self._windows.get(policy, (time.monotonic(), 0))
-        if time.monotonic() - started >= window:
-            started, used = time.monotonic(), 0
+        now = self.clock()
+        started, used = self._windows.get(policy, (now, 0))
+        if now - started >= window:
+            started, used = now, 0
         self._windows[policy] = (started, used + 1)
         headers = {
-            "RateLimit": f'"{policy}";r={max(0, limit - used - 1)};t={int(started + window - time.monotonic()) + 1}',
+            "RateLimit": f'"{policy}";r={max(0, limit - used - 1)};t={int(started + window - now) + 1}',
             "RateLimit-Policy": f'"fixed window";"{policy}";q={limit};w={int(window) or 1}',
         }
         reply = Reply(429, b"rate limited") if used >= limit else self._truth(request)

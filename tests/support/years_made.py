@@ -105,7 +105,7 @@ def cheapen(monkeypatch: pytest.MonkeyPatch | _Patches, empty: Path | None = Non
     monkeypatch.setattr(build, "_define", lambda con: None)
     monkeypatch.setattr(snapshot, "_judge", _lightly)
     monkeypatch.setattr(steps, "from_catalogue", list)
-    monkeypatch.setattr(steps, "reported", dict)
+    monkeypatch.setattr(steps, "reported", lambda _home: {})
     monkeypatch.setattr(holding, "of_catalogue", dict)
     monkeypatch.setattr(steps, "build_guide", lambda home, path: ([], {}))
     monkeypatch.setattr(ssl, "create_default_context", functools.cache(ssl.create_default_context))

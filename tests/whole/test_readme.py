@@ -16,7 +16,7 @@ import guide
 import pytest
 import scoreboard
 import shrunk
-from places import ROOT
+from places import FIXTURES, ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -58,6 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shrunk.folder(place / "path" / "to" / "checkpoint", found.config, found.tensors)
     (place / "a-folder-of-configs").mkdir()
     (place / "a-folder-of-configs" / "one.json").write_text(json.dumps(found.config))
+    (place / "bench.json").write_bytes((FIXTURES / "llama-bench.json").read_bytes())
     (place / "prices.csv").write_text("repo_id,price\nQwen/Qwen3-8B,0.2\n")
     (place / "question.sql").write_text(
         "SELECT repo_id, price FROM fingerprints JOIN mine USING (repo_id) WHERE repo_id = $model"

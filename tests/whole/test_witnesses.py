@@ -19,6 +19,7 @@ from perturbed import Tables, changes
 from places import FIXTURES, SHARED
 from witnesses import WITNESSES, Sources
 
+from pipeline.measure import importing
 from pipeline.refresh import steps, tables
 from pipeline.sources import catalogue
 from pipeline.store import build, snapshot
@@ -64,7 +65,7 @@ ALSO: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, pl.DataFrame], Sources]:
-    """The tables of a refresh of the catalogue, of the reference's files, of a small Hub and of a few odd texts."""
+    """The tables of a refresh of the catalogue, the reference's files, a small Hub, odd texts and a benchmark."""
     found: list[Any] = steps.from_catalogue()
     day = catalogue.dated()
     found += [tables.Input(name, raw, "hand", day) for name, raw in HAND.items()]
@@ -76,7 +77,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, pl.DataFra
     found += [tables.Input(name, raw, "folder", day) for name, raw in published.items()]
     with HubServer(Population(0, extra=LISTED)) as hub:
         crawl, _ = crawled(tmp_path_factory.mktemp("hub"), hub, today=day)
-    content = tables.tables([*found, *crawl.values()], extra=steps.reported())
+    home = tmp_path_factory.mktemp("measured")
+    importing.imported(FIXTURES / "llama-bench.json", importing.Asked(home=home))
+    content = tables.tables([*found, *crawl.values()], extra=steps.reported(home))
     texts = {e.repo: e.raw for e in catalogue.load()} | HAND | published | {"acme/tuned": TINY}
     listed = {r.repo_id: {**r.info(), "also": ALSO[r.repo_id]} for r in LISTED}
     return build.ordered(content), Sources(texts, listed, {f"reference/{n}": r for n, r in known.items()})

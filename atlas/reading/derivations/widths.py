@@ -60,6 +60,12 @@ def half_of_ffn_dim(c: Config) -> Found:
     return stated // 2, f"half of ffn_dim {stated}"
 
 
+def two_thirds_in_eights(c: Config) -> Found:
+    """Two thirds of the stated width, rounded down to a whole number and up to a multiple of 8 (NeoBERT)."""
+    stated = c.count("ffn_dim")
+    return -(-(2 * stated // 3) // 8) * 8, f"2/3 of {stated}, rounded up to a multiple of 8"
+
+
 def width_rounded_up(c: Config) -> Found:
     """A multiple of the hidden size, rounded up (xLSTM)."""
     factor, unit = c.number("ffn_proj_factor"), c.count("ffn_round_up_to_multiple_of")
@@ -137,7 +143,7 @@ RULES: dict[str, Rule] = {
     f.__name__: f
     for f in (
         value_width, linear_key_heads, linear_value_heads, three_quarters_per_head, twice_the_key, one_if_wide,
-        half_of_ffn_dim, width_rounded_up, two_thirds_of_ratio,
+        half_of_ffn_dim, two_thirds_in_eights, width_rounded_up, two_thirds_of_ratio,
         experts_width_if_dense, dense_width, off_in_first_class, gated_by_name, activation_by_name, encoder_width,
         two_attentions_each,
     )

@@ -50,7 +50,7 @@ def test_each_class_of_bert_has_its_own_head() -> None:
     assert bert("BertModel").params_total == body + square
     assert bert("BertForSequenceClassification", num_labels=3).params_total == body + square + 3 * 8 + 3
     assert bert("BertForTokenClassification", num_labels=3).params_total == body + 3 * 8 + 3
-    assert bert("BertForQuestionAnswering", num_labels=7).params_total == body + 2 * 8 + 2
+    assert bert("BertForQuestionAnswering", num_labels=7).params_total == body + 7 * 8 + 7
     assert bert("BertForMaskedLM").params_total == body + square + 2 * 8 + 10
     # untied, the head is a matrix with a second bias
     untied = bert("BertForMaskedLM", tie_word_embeddings=False).params_total
@@ -68,8 +68,8 @@ def test_bert_as_a_decoder_keeps_keys_and_values() -> None:
 
 
 def test_a_class_with_an_unknown_head_is_refused() -> None:
-    """XLM's classifier goes through a summary that no usual key describes: no number is given."""
-    row = derive({"model_type": "xlm", "architectures": ["XLMForSequenceClassification"]}).fingerprint
+    """XLM's head over starts, ends and answers in beams is described nowhere: no number is given."""
+    row = derive({"model_type": "xlm", "architectures": ["XLMForQuestionAnswering"]}).fingerprint
     assert (row.verdict, row.refusal_kind) == ("refused", "unknown_class")
 
 

@@ -172,3 +172,71 @@ def test_a_switch_that_must_be_stated_is_named_where_it_is_not() -> None:
     for key in stated:
         found = derive(jais | {k: v for k, v in stated.items() if k != key}).fingerprint
         assert f"{key} is not stated" in str(found.refusal_reason)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "cls", "outputs"),
+    [
+        ("bert", "BertForQuestionAnswering", 5), ("camembert", "CamembertForQuestionAnswering", 5),
+        ("deberta", "DebertaForQuestionAnswering", 5), ("xlnet", "XLNetForQuestionAnsweringSimple", 5),
+        ("xmod", "XmodForQuestionAnswering", 5), ("ibert", "IBertForQuestionAnswering", 5),
+        ("yoso", "YosoForQuestionAnswering", 2), ("roformer", "RoFormerForQuestionAnswering", 2),
+        ("nystromformer", "NystromformerForQuestionAnswering", 2), ("mra", "MraForQuestionAnswering", 2),
+        ("llama", "LlamaForQuestionAnswering", 2),
+    ],
+)  # fmt: skip
+def test_spans_have_as_many_outputs_as_labels_where_the_class_asks(model_type: str, cls: str, outputs: int) -> None:
+    """BERT's kin build `qa_outputs` by num_labels, which some set to 2 first, and decoders by 2 (transformers 5.24)."""
+    few, many = (derive(small(model_type, cls, num_labels=n)).fingerprint for n in (2, 5))
+    assert few.params_total is not None
+    assert many.params_total is not None
+    assert many.params_total - few.params_total == (outputs - 2) * ((few.d_model or 0) + 1)
+
+
+@pytest.mark.parametrize(
+    ("cls", "share", "tie", "total"),
+    [
+        ("MarianMTModel", True, True, 414_307_328), ("MarianMTModel", True, False, 592_793_600),
+        ("MarianMTModel", False, True, 473_802_752), ("MarianMTModel", False, False, 533_298_176),
+        ("MarianModel", True, False, 533_298_176), ("MarianModel", False, False, 473_802_752),
+    ],
+)  # fmt: skip
+def test_marian_keeps_the_stacks_own_tables_where_nothing_ties_them(
+    cls: str,
+    share: bool,  # noqa: FBT001
+    tie: bool,  # noqa: FBT001
+    total: int,
+) -> None:
+    """Totals of transformers 5.24's modules on the library's widths, tied tensors once."""
+    config = {"model_type": "marian", "architectures": [cls], "share_encoder_decoder_embeddings": share}
+    assert derive(config | {"tie_word_embeddings": tie}).fingerprint.params_total == total
+
+
+@pytest.mark.parametrize(("stated", "width"), [(3072, 2048), (100, 72), (99, 72)])
+def test_neobert_s_networks_are_two_thirds_as_wide_as_stated(stated: int, width: int) -> None:
+    """By hand: 2/3 of 100 is 66, in eights 72; 2/3 of 99 is 66 too. A head of its own with a bias, nothing cached."""
+    config = {"model_type": "neobert", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+    config |= {"vocab_size": 100, "intermediate_size": stated}
+    body = 100 * 64 + 2 * (4 * 64 * 64 + 3 * 64 * width + 2 * 64) + 64
+    head, plain = (derive(config | {"architectures": [c]}).fingerprint for c in ("NeoBERTLMHead", "NeoBERT"))
+    assert (head.verdict, head.params_total) == ("known", body + 100 * 64 + 100)
+    assert (plain.params_total, plain.kv_bytes_per_token) == (body, None)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "cls", "labels", "total"),
+    [
+        ("modernbert", "ModernBertForQuestionAnswering", 2, 149_606_402),
+        ("modernbert", "ModernBertForQuestionAnswering", 5, 149_608_709),
+        ("jina_embeddings_v3", "JinaEmbeddingsV3ForSequenceClassification", 5, 559_369_221),
+        ("jina_embeddings_v3", "JinaEmbeddingsV3ForQuestionAnswering", 5, 558_319_621),
+        ("gte", "GteForSequenceClassification", 5, 305_962_757),
+        ("xlnet", "XLNetForSequenceClassification", 5, 361_323_525),
+        ("xlm", "XLMForSequenceClassification", 5, 667_099_141),
+        ("flaubert", "FlaubertForSequenceClassification", 5, 667_099_141),
+    ],
+)
+def test_classifiers_that_were_refused_are_counted(model_type: str, cls: str, labels: int, total: int) -> None:
+    """Totals of transformers 5.24's modules on the library's widths."""
+    found = derive({"model_type": model_type, "architectures": [cls], "num_labels": labels}).fingerprint
+    assert (found.verdict, found.params_total, found.kv_bytes_per_token) == ("known", total, None)

@@ -115,3 +115,35 @@ def test_gated_convolutions_stand_before_the_encoder() -> None:
     """Speech2Text: 8 bands to 12 channels, halved by the gate to 6, then to twice the width of 16; kernels of 3."""
     config = {"model_type": "speech_to_text", "d_model": 16, "conv_channels": 12, "conv_kernel_sizes": [3, 3]}
     assert row(config | {"input_feat_per_channel": 8}).params_other == (12 * 8 * 3 + 12) + (32 * 6 * 3 + 32)
+
+
+@pytest.mark.parametrize(("cls", "tables"), [("T5Gemma2Model", 1), ("T5Gemma2ForConditionalGeneration", 2)])
+def test_t5gemma_2_has_a_table_per_stack_where_nothing_is_tied(cls: str, tables: int) -> None:
+    """By transformers 5.24, untied: the second stack has a table of 100 x 64 and a mark of 64, the head a table."""
+    text = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
+    text |= {"head_dim": 16, "intermediate_size": 96, "vocab_size": 100}
+    config = {"model_type": "t5gemma2", "architectures": [cls], "decoder": text, "encoder": {"text_config": text}}
+    tied, untied = (row(config | {"tie_word_embeddings": t}).params_total for t in (True, False))
+    assert untied - tied == tables * 100 * 64 + 64
+
+
+def test_deepseek_vl2_s_tiles_and_its_stated_head_say_nothing_new() -> None:
+    """The smallest release, as published: plain heads in 12 layers, a head beside the table.
+
+    By hand: four matrices of 1280 x 1280 and two norms a layer, a dense network of 6,848 in the first; in the others 64
+    experts of 896, two shared ones and a gate; two tables of 129,280 x 1280 and two vectors of 1280.
+    """
+    language = {
+        "architectures": ["DeepseekV2ForCausalLM"], "first_k_dense_replace": 1, "hidden_size": 1280,
+        "intermediate_size": 6848, "kv_lora_rank": None, "lm_head": True, "max_position_embeddings": 4096,
+        "model_type": "deepseek_v2", "moe_intermediate_size": 896, "n_group": 1, "n_routed_experts": 64,
+        "n_shared_experts": 2, "num_attention_heads": 10, "num_experts_per_tok": 6, "num_hidden_layers": 12,
+        "num_key_value_heads": 10, "q_lora_rank": None, "qk_nope_head_dim": 0, "qk_rope_head_dim": 0, "rm_head": False,
+        "topk_group": 1, "topk_method": "greedy", "use_mla": False, "v_head_dim": 0, "vocab_size": 129280,
+    }  # fmt: skip
+    config = {"model_type": "deepseek_vl_v2", "language_config": language, "tile_tag": "2D", "global_view_pos": "head"}
+    experts = (64 + 2) * 3 * 1280 * 896 + 64 * 1280
+    layers = 12 * (4 * 1280 * 1280 + 2 * 1280) + 3 * 1280 * 6848 + 11 * experts
+    found = row(config | {"candidate_resolutions": [[384, 384], [384, 768]], "vision_config": {"layers": 27}})
+    assert found.params_total == layers + 2 * 129280 * 1280 + 1280 + 2 * 1280
+    assert found.kv_bytes_per_token == 12 * 2 * 1280 * 2

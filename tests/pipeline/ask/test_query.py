@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -157,6 +158,20 @@ def test_what_never_ends_is_stopped(ask: Callable[..., str], sql: str) -> None:
     with pytest.raises(QueryRefused, match=r"stopped after 2 s|needed more than"):
         ask(sql, timeout=LIMIT)
     assert time.monotonic() - started < LIMIT + 1
+
+
+def test_what_does_not_fit_in_memory_goes_to_a_folder_that_goes(
+    ask: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A million texts of 200 characters are told apart in 128 MiB; with 16 MiB of disk they are not."""
+    monkeypatch.setattr(query, "MEMORY_MIB", 256)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    heavy = "SELECT count(DISTINCT printf('%0200d', range)) AS n FROM range(1000000)"
+    assert json.loads(ask(heavy, "json")) == [{"n": 1_000_000}]
+    monkeypatch.setattr(query, "SPILL_MIB", 16)
+    with pytest.raises(QueryRefused, match="256 MiB and 16 MiB of disk"):
+        ask(heavy)
+    assert not list(tmp_path.glob("atlas-*"))
 
 
 def test_the_child_has_no_environment(ask: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:

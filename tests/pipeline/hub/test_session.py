@@ -16,6 +16,7 @@ import pytest
 from crawling import FAST, crawled, facts
 from hub_server import HubServer, Population, Reply, Repo, as_json
 
+import pipeline
 from pipeline.errors import Upstream, Usage
 from pipeline.hub.listing import Selection
 from pipeline.hub.session import Hub
@@ -258,3 +259,10 @@ def test_a_renamed_repository_in_a_list_is_found_under_its_new_name(tmp_path: Pa
         records, summary = crawled(tmp_path, hub, Selection(ids=("old/name",)))
         assert {name: record.outcome for name, record in records.items()} == {"new/name": Outcome.OK}
         assert summary.renamed == {"old/name": "new/name"}
+
+
+def test_the_hub_is_told_who_asks(tmp_path: Path, hub: HubServer) -> None:
+    """Name and version of the project stand in the user agent of every request."""
+    crawled(tmp_path, hub)
+    told = {r.headers["user-agent"].partition(";")[0] for r in hub.requests}
+    assert told == {f"llm-architecture-atlas/{pipeline.__version__}"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
@@ -33,12 +34,12 @@ TEXTS = {
 }
 
 
-def tables() -> dict[str, pl.DataFrame]:
+def tables() -> Mapping[str, pl.DataFrame]:
     """Two good configs, one that is no text, one too large to keep."""
     return derive.tables(Input(name, raw, "hub", DAY) for name, raw in TEXTS.items())
 
 
-def published(home: Path, content: dict[str, pl.DataFrame]) -> str:
+def published(home: Path, content: Mapping[str, pl.DataFrame]) -> str:
     """The date of the snapshot of these tables."""
     made = snapshot.publish(
         home, content, snapshot.Publication(day=DAY, source="hub", listed=len(TEXTS), code_version="0.0.9")

@@ -43,7 +43,7 @@ def _repo(name: str, config: dict[str, Any], downloads: int, files: Any = (), **
 def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the catalogue nor the guide has a part in this."""
     monkeypatch.setattr(steps, "from_catalogue", list)
-    monkeypatch.setattr(steps, "reported", dict)
+    monkeypatch.setattr(steps, "reported", lambda _home: {})
     monkeypatch.setattr(steps, "build_guide", lambda *_: ([], {}))
 
 

@@ -269,7 +269,7 @@ def test_what_is_refused_and_a_figure_that_changed_are_events(
     from pipeline.scheduled import events, flows
 
     monkeypatch.setattr(steps, "from_catalogue", list)
-    monkeypatch.setattr(steps, "reported", dict)
+    monkeypatch.setattr(steps, "reported", lambda _home: {})
     options = Options(tmp_path, str(folder), dt.date(2026, 1, 1))
     gathered = steps.gather(options)
     content = steps.tabulate(gathered)
