@@ -83,7 +83,7 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
 def _states_towers(data: Raw) -> bool:
     """Whether the file describes an encoder of its own: whether its class builds one is then a rule's to say."""
     return any(
-        isinstance(value, dict) and value and key.startswith(SENSES) and key.endswith("_config")
+        isinstance(value, dict) and value != {} and key.startswith(SENSES) and key.endswith("_config")
         for key, value in data.items()
     )
 

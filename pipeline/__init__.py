@@ -2,5 +2,5 @@
 
 __version__ = "0.2.0"
 
-CLIENT = {"library_name": "llm-architecture-atlas", "library_version": __version__}
-"""Who the Hub is told is asking."""
+PROJECT = "llm-architecture-atlas"
+"""Who the Hub is told is asking, with the version."""

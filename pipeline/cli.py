@@ -113,6 +113,9 @@ def _root(
 ) -> None:
     """Language-model architectures, exact from a config, with evidence.
 
+    Every command also takes --debug (show the traceback of an error), and each that asks the Hub --endpoint URL
+    (another than huggingface.co; HF_ENDPOINT).
+
     Exit codes: 0 ok, 1 unexpected, 2 usage, 3 validation failed, 4 Hub unavailable, 5 another refresh runs, 6 snapshot
     damaged, 7 query refused, 8 not found, 9 does not fit (fit --check), 130 interrupted.
     """
@@ -156,7 +159,7 @@ def _guarded(function: Callable[..., object]) -> Callable[..., None]:
     return guarded
 
 
-_Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+_Debug = Annotated[bool, typer.Option("--debug", hidden=True, help="Show the traceback of an error.")]
 
 
 def _report_usage(error: typer.TyperException) -> int:

@@ -80,6 +80,7 @@ MIXER_LAYOUTS: dict[str, Layout] = {
     "mimo_own": latent.mimo_own,
     "rope_and_indexers": latent.rope_and_indexers,
     "every_group_full": latent.every_group_full,
+    "groups_then_full": latent.groups_then_full,
     "fourth_indexed": latent.fourth_indexed,
     "indexed_or_window": latent.indexed_or_window,
     "attn_type_list": latent.attn_type_list,

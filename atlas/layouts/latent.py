@@ -171,6 +171,13 @@ def every_group_full(c: Config) -> Kinds:
     return tuple("linear_attention" if (i + 1) % group else "full_attention" for i in range(n))
 
 
+def groups_then_full(c: Config) -> Kinds:
+    """The last of every `layer_group_size` layers full, and all behind the last whole group (Ling 3.0's own class)."""
+    n, group = n_layers(c), c.count("layer_group_size")
+    whole = n // group * group
+    return tuple("full_attention" if (i + 1) % group == 0 or i >= whole else "linear_attention" for i in range(n))
+
+
 def fourth_indexed(c: Config) -> Kinds:
     """Delta-rule layers and layers behind an indexer, own or shared (GLM-5.3-Flash): listed, else every 4th indexed."""
     n, stated = n_layers(c), c.opt("layer_types")

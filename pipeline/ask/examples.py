@@ -10,8 +10,8 @@ WHERE repo_id = 'meta-llama/Llama-3.1-8B'
 GROUP BY component ORDER BY weights DESC""",
     "Cache of one sequence of 131,072 tokens, beside it with 1 byte an element": """
 SELECT repo_id, kv_bytes_128k, kv_bytes(repo_id, 131072, 1) AS at_one_byte
-FROM fingerprints WHERE kv_bytes_128k > 0
-ORDER BY kv_bytes_128k LIMIT 20""",
+FROM (SELECT repo_id, kv_bytes_128k FROM fingerprints WHERE kv_bytes_128k > 0 ORDER BY 2, 1 LIMIT 20)
+ORDER BY kv_bytes_128k, repo_id""",
     "Mixture-of-experts models by how little of them a token uses": """
 SELECT repo_id, params_total, params_active, round(params_active / params_total, 4) AS used
 FROM fingerprints WHERE is_moe
@@ -84,10 +84,10 @@ GROUP BY attention_kind ORDER BY median_bytes DESC""",
 SELECT repo_id, params_total, kv_bytes_32k
 FROM fingerprints WHERE params_total < 8e9 AND kv_bytes_32k > 0
 ORDER BY kv_bytes_32k LIMIT 20""",
-    "Cache of a batch: 32 sequences of 8,192 tokens at one byte": """
+    "Cache of a batch, 32 sequences of 8,192 tokens at one byte, of models that keep little": """
 SELECT repo_id, 32 * kv_bytes(repo_id, 8192, 1) AS batch_bytes
-FROM fingerprints WHERE kv_bytes_4k IS NOT NULL
-ORDER BY batch_bytes LIMIT 20""",
+FROM (SELECT repo_id FROM fingerprints WHERE kv_bytes_4k IS NOT NULL ORDER BY kv_bytes_4k, repo_id LIMIT 20)
+ORDER BY batch_bytes, repo_id""",
     "What files weigh beside 16 bits a weight": """
 SELECT repo_id, quant_method, weight_bytes_checkpoint, weight_bytes_bf16,
   round(weight_bytes_checkpoint / weight_bytes_bf16, 3) AS of_bf16

@@ -16,6 +16,7 @@ from pipeline.errors import Ambiguous, NotFound
 from pipeline.text import shorten, terminal
 
 _SHOWN = 10
+_NEAR = 5
 
 
 def resolve(wanted: str, repo_ids: Sequence[str]) -> str:
@@ -35,8 +36,16 @@ def resolve(wanted: str, repo_ids: Sequence[str]) -> str:
 def near(wanted: str, repo_ids: Sequence[str]) -> str:
     """The names that come close, as the end of a sentence; nothing where none does."""
     by_key = {_key(r): r for r in repo_ids}
-    found = difflib.get_close_matches(_key(wanted), by_key, n=5, cutoff=0.6)
-    return f"; close to it: {_listed([by_key[k] for k in found])}" if found else ""
+    keys = difflib.get_close_matches(_key(wanted), by_key, n=_NEAR, cutoff=0.6)
+    found = _respelled(wanted, repo_ids)[:_NEAR] or [by_key[k] for k in keys]
+    return f"; close to it: {_listed(found)}" if found else ""
+
+
+def _respelled(wanted: str, repo_ids: Sequence[str]) -> list[str]:
+    """What the text names once each of its words is the nearest word of any name."""
+    known = sorted({word for r in repo_ids for word in _words(r)})
+    nearest = [difflib.get_close_matches(word, known, n=1, cutoff=0.75) for word in _words(wanted)]
+    return matching(" ".join(n[0] for n in nearest), repo_ids) if all(nearest) else []
 
 
 def _rules(wanted: str) -> Sequence[Callable[[Sequence[str]], list[str]]]:

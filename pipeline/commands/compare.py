@@ -24,7 +24,7 @@ def run(
             help="A what-if of all models, or of B alone; of one model beside itself. Repeatable.",
         ),
     ] = None,
-    at: Annotated[str, typer.Option("--at", help="Tokens of the sequence: 8192, 128k, 1m (k is 1,024).")] = "128k",
+    at: Annotated[str, typer.Option("--at", help="Tokens of the sequence: 8192, 128k (k is 1,024).")] = "128k",
     dtype: Dtype = "bf16",
     form: Annotated[Literal["table", "md"], typer.Option("--format", help="For people, or Markdown.")] = "table",
     weights: Weights = None,
@@ -34,10 +34,10 @@ def run(
     snapshot: Snapshot = None,
     home: Home = Path(),
 ) -> None:
-    """Show models side by side: shape, weights, cache and cost at one context, differences marked.
+    """Show models side by side at one context, differences marked.
 
-    Any name will do: of the atlas, of the Hub, or a path. Everything that differs is shown; models are lettered A, B,
-    ... in the order given. A refused model ends the command with exit code 3.
+    Everything that differs is shown; models are lettered A, B, ... in the order given. A refused model ends the command
+    with exit code 3.
     """
     from pipeline.ask.found import Asking
     from pipeline.sheets import compare

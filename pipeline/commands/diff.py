@@ -16,7 +16,7 @@ def run(
     json: Json = False,
     home: Home = Path(),
 ) -> None:
-    """Show what changed between two snapshots, the Hub's changes apart from ours.
+    """Show what changed between two snapshots: on the Hub, and here.
 
     The same config with other values: our rules changed. Another config: the Hub's repository did. Counts that move
     daily, such as downloads, are not compared. Lists are cut at ten names; --json has all.

@@ -18,7 +18,7 @@ MARKS = {"ok": "ok", "note": "note", "bad": "BAD"}
 
 
 def run(json: Json = False, endpoint: Endpoint = None, home: Home = Path()) -> None:
-    """Say what works here: Hub, token (never shown), quotas, home, disk, snapshots, versions.
+    """Say what works here: Hub, token (never shown), home, snapshots.
 
     Exit code 0 where everything works, 4 where the Hub does not (everything else may), 6 where a snapshot is damaged, 1
     where the home cannot be written.

@@ -1,4 +1,4 @@
-"""Write a snapshot for other tools: Parquet files, or a dataset folder for the Hub."""
+"""Write a snapshot as Parquet, or as a dataset folder for the Hub."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def run(
     header: Annotated[Path | None, typer.Option("--header", help="The checkpoint's weights, or their index.")] = None,
     json: Json = False,
 ) -> None:
-    """Print a family's row with all that it extends, each line with the file that said it.
+    """Print a family's row, each line with the file that said it.
 
     With --json one object per line: table, key, value, file. `atlas family draft CONFIG` proposes a row for a config
     whose family has none: near rows, keys that none of them reads, what to look up.

@@ -13,35 +13,35 @@ from pipeline.options import MODEL, Endpoint, Home, Json, Offline, Snapshot
 def run(
     models: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[MODEL...]", help=f"{MODEL} Without one, every model of the snapshot."),
+        typer.Argument(metavar="[MODEL...]", help=MODEL),
     ] = None,
-    gpu: Annotated[str | None, typer.Option("--gpu", help="h100, a100, l4, mi300x, ...: one of a small table.")] = None,
+    gpu: Annotated[str | None, typer.Option("--gpu", help="h100, a100, l4, rtx4090, mi300x, ...")] = None,
     memory: Annotated[str | None, typer.Option("--memory", help="Memory of any other GPU: 24GiB, 80GB.")] = None,
-    gpus: Annotated[int | None, typer.Option("--gpus", min=1, help="GPUs of one copy: TP x PP.")] = None,
+    gpus: Annotated[int | None, typer.Option("--gpus", metavar="N", min=1, help="GPUs of one copy: TP x PP.")] = None,
     tp: Annotated[
-        int | None, typer.Option("--tp", min=1, help="Ranks that share a layer.", show_default="gpus / pp")
+        int | None, typer.Option("--tp", metavar="N", min=1, help="Ranks that share a layer.", show_default="gpus / pp")
     ] = None,
-    pp: Annotated[int, typer.Option("--pp", min=1, help="Stages that share the layers.")] = 1,
-    ep: Annotated[int, typer.Option("--ep", min=1, help="Ranks that share the experts, whole ones each.")] = 1,
+    pp: Annotated[int, typer.Option("--pp", metavar="N", min=1, help="Stages that share the layers.")] = 1,
+    ep: Annotated[
+        int, typer.Option("--ep", metavar="N", min=1, help="Ranks that share the experts, whole ones each.")
+    ] = 1,
     dp_attention: Annotated[
-        int, typer.Option("--dp-attention", min=1, help="Groups of ranks with attention and sequences of their own.")
+        int, typer.Option("--dp-attention", metavar="N", min=1, help="Groups of ranks with sequences of their own.")
     ] = 1,
     at: Annotated[
         str | None, typer.Option("--at", help="Tokens of a sequence: 8192, 128k.", show_default="the config's context")
     ] = None,
-    sequences: Annotated[int | None, typer.Option("--sequences", min=1, help="Sequences at once.")] = None,
+    sequences: Annotated[int | None, typer.Option("--sequences", metavar="N", min=1, help="Sequences at once.")] = None,
     dtype: Annotated[str, typer.Option("--dtype", help="Type of the cache: bf16, fp8, int8, q8_0, ...")] = "bf16",
     weights: Annotated[
         str,
-        typer.Option(
-            "--weights", help="stored, or a form to suppose: bf16, fp8, w4a16-g128, nvfp4, mxfp4, nf4, q4_k_m, ..."
-        ),
+        typer.Option("--weights", help="stored, or one to suppose: bf16, fp8, nvfp4, ..."),
     ] = "stored",
-    reserve: Annotated[str, typer.Option("--reserve", help="Memory of a GPU kept for all else: 4GiB.")] = "0GiB",
-    under: Annotated[str | None, typer.Option("--under", help="Only models below so many parameters: 40B.")] = None,
-    top: Annotated[int, typer.Option("--top", min=1, help="Without models: lines to show.")] = 20,
+    reserve: Annotated[str, typer.Option("--reserve", help="Memory of a GPU for all else: 4GiB.")] = "0GiB",
+    under: Annotated[str | None, typer.Option("--under", help="Only models of fewer parameters: 40B.")] = None,
+    top: Annotated[int, typer.Option("--top", metavar="N", min=1, help="Without models: lines to show.")] = 20,
     engine: Annotated[
-        str | None, typer.Option("--engine", help="vllm, llama.cpp, sglang or tensorrt-llm: what it will say.")
+        str | None, typer.Option("--engine", help="What vllm, llama.cpp, sglang or tensorrt-llm says.")
     ] = None,
     engine_version: Annotated[
         str | None, typer.Option("--engine-version", help="Its version.", show_default="the newest read")
@@ -50,25 +50,25 @@ def run(
         list[str] | None,
         typer.Option("--input", metavar="NAME=VALUE", help="What the engine needs to know; repeatable."),
     ] = None,
-    rules: Annotated[bool, typer.Option("--rules", help="With --engine: its rules with sources and proof.")] = False,
+    rules: Annotated[bool, typer.Option("--rules", help="With --engine: its inputs and rules, with sources.")] = False,
     predict: Annotated[
-        Path | None, typer.Option("--predict", help="A file of lines (id, engine, version, geometry, inputs).")
+        Path | None, typer.Option("--predict", help="Lines of id, engine, version, geometry, inputs.")
     ] = None,
     explain_log: Annotated[
         Path | None, typer.Option("--explain-log", help="A start-up log to read and confirm.")
     ] = None,
     json: Json = False,
-    check: Annotated[bool, typer.Option("--check", help="Exit 9 where it does not fit or is not known.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Exit 9 unless it is known to fit.")] = False,
     offline: Offline = False,
     endpoint: Endpoint = None,
     snapshot: Snapshot = None,
     home: Home = Path(),
 ) -> None:
-    """Say whether a model fits on GPUs, with how many sequences and how much context, and what binds.
+    """Say what fits on GPUs: sequences, context, and what binds.
 
-    Weights and cache are those of the fullest GPU, in logical bytes; an engine's pages, windows and states come with
-    --engine. Without a model, every model of the snapshot that fits, most parameters first. With --predict, one JSON
-    line per line of the file.
+    Sizes are logical bytes of the fullest GPU; an engine's pages, windows and states come with --engine. Without a
+    model, every model of the snapshot that fits, most parameters first. With --predict, a JSON line per line of the
+    file.
     """
     from pipeline.serve import asking
 

@@ -1,4 +1,4 @@
-"""Build the guide from a snapshot, and check that it is what the snapshot gives."""
+"""Build the guide from a snapshot, and check that it is its guide."""
 
 from __future__ import annotations
 

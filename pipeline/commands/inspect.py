@@ -23,13 +23,11 @@ def run(
     ] = None,
     json: Json = False,
     jsonl: Annotated[
-        bool, typer.Option("--jsonl", help="One JSON object per config, bad ones too, in file-name order.")
+        bool, typer.Option("--jsonl", help="A JSON object per config, by file name, bad ones too.")
     ] = False,
     layers: Annotated[bool, typer.Option("--layers", help="Every layer.")] = False,
     evidence: Annotated[bool, typer.Option("--evidence", help="Where every value comes from.")] = False,
-    json_schema: Annotated[
-        bool, typer.Option("--json-schema", help="Print the JSON Schema of what --json prints, and nothing else.")
-    ] = False,
+    json_schema: Annotated[bool, typer.Option("--json-schema", help="Print the JSON Schema of --json.")] = False,
     changes: Set = None,
     at: At = None,
     dtype: Dtype = "bf16",
@@ -39,11 +37,10 @@ def run(
     snapshot: Snapshot = None,
     home: Home = Path(),
 ) -> None:
-    """Work out an architecture from a config alone: weights, cache, cost, each with its evidence.
+    """Work out one config or a folder of them, each number with evidence.
 
     A config that cannot be derived is refused with a reason, and the exit code is 3; with --jsonl, or for a folder,
-    refusals are lines like any other. With --set, --json gives the what-if, with the original beside it under
-    "original".
+    refusals are lines like any other. With --set, --json has the original under "original".
     """
     if json_schema:
         from pipeline.sheets.schema import schema

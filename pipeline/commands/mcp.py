@@ -26,11 +26,12 @@ def run(
     snapshot: Snapshot = None,
     home: Home = Path(),
 ) -> None:
-    """Serve the atlas to agents over the Model Context Protocol, on stdin and stdout, until they hang up.
+    """Serve the atlas to agents over the Model Context Protocol.
 
-    Tools: find, show, compare, evidence, sql, fit. Every answer is at most 3 kB, with units, verdict, snapshot and
-    source; what strangers wrote is fenced as data. Models are named: of the atlas, of huggingface_hub's cache, of the
-    Hub (not with --offline); files only below a --root. Needs the extra: pip install 'llm-architecture-atlas[mcp]'.
+    On stdin and stdout, until they hang up. Tools: find, show, compare, evidence, sql, fit. Every answer is at most
+    3 kB, with units, verdict, snapshot and source; what strangers wrote is fenced as data. Models are named: of the
+    atlas, of huggingface_hub's cache, of the Hub (not with --offline); files only below a --root. Needs the extra: pip
+    install 'llm-architecture-atlas[mcp]'.
     """
     from pipeline.agents.server import made
     from pipeline.ask.found import Asking

@@ -30,13 +30,16 @@ def run(
     names: Annotated[
         Path | None, typer.Option("--list", help="Hub: only the repositories named in this file, one a line.")
     ] = None,
-    budget: Annotated[int | None, typer.Option("--budget", min=1, help="Hub: at most this many requests.")] = None,
+    budget: Annotated[
+        int | None, typer.Option("--budget", metavar="N", min=1, help="Hub: at most this many requests.")
+    ] = None,
     headers: Annotated[
-        int, typer.Option("--headers", min=0, help="Hub: hold the N most downloaded against their safetensors headers.")
+        int,
+        typer.Option("--headers", metavar="N", min=0, help="Hub: hold the N most downloaded against their headers."),
     ] = 0,
     date: Annotated[str | None, typer.Option("--date", help="The snapshot's date, YYYY-MM-DD, if not today.")] = None,
     allow_shrink: Annotated[
-        bool, typer.Option("--allow-shrink", help="Publish even where far less was found than before.")
+        bool, typer.Option("--allow-shrink", help="Publish where far less was found than before.")
     ] = False,
     workers: Annotated[
         int | None, typer.Option("--workers", min=1, help="Processes that derive where there is much; one per core.")
@@ -45,7 +48,7 @@ def run(
     endpoint: Endpoint = None,
     home: Home = Path(),
 ) -> None:
-    """Derive every model of a source, publish a dated snapshot, and build the guide from it.
+    """Derive every model of a source; publish a snapshot and the guide.
 
     A refresh that finds what the latest snapshot already says publishes nothing. Interrupted, it goes on where it
     stopped.

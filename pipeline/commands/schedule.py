@@ -23,20 +23,22 @@ def run(
         Path | None, typer.Option("--list", help="Hub: only the repositories named in this file, read at every run.")
     ] = None,
     budget: Annotated[
-        int | None, typer.Option("--budget", min=1, help="Hub: at most this many requests a run.")
+        int | None, typer.Option("--budget", metavar="N", min=1, help="Hub: at most this many requests a run.")
     ] = None,
     port: Annotated[
         int,
-        typer.Option("--port", min=1, max=65_535, help="Where Prefect's own server listens, if it is started here."),
+        typer.Option(
+            "--port", metavar="N", min=1, max=65_535, help="Where Prefect's own server listens, if it is started here."
+        ),
     ] = 4200,
     endpoint: Endpoint = None,
     home: Home = Path(),
 ) -> None:
-    """Serve the refresh as a Prefect flow on a schedule, until interrupted; a run that meets another is cancelled.
+    """Serve the refresh as a Prefect flow on a schedule.
 
-    Uses the Prefect server of PREFECT_API_URL, or starts one on the loopback for as long as this runs. Options are
-    stored in Prefect as the flow's parameters; the token is not among them: set HF_TOKEN, or log in with
-    huggingface_hub. Telemetry is off.
+    Until interrupted; a run that meets another is cancelled. Uses the Prefect server of PREFECT_API_URL, or starts one
+    on the loopback for as long as this runs. Options are stored in Prefect as the flow's parameters; the token is not
+    among them: set HF_TOKEN, or log in with huggingface_hub. Telemetry is off.
     """
     from pipeline.scheduled import schedule
 

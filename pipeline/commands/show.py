@@ -28,11 +28,10 @@ def run(
     snapshot: Snapshot = None,
     home: Home = Path(),
 ) -> None:
-    """Show one model: weights, cache, cost, layers, and what its config did not state.
+    """Show one model: weights, cache, cost, and what its config omits.
 
-    Any name will do; with none of a snapshot, the embedded catalogue, huggingface_hub's cache and the Hub are looked
-    through in this order. Sizes are logical bytes of one sequence; --dtype weighs the cache in another type (states of
-    fixed width stay as they are). A refused model ends the command with exit code 3.
+    The snapshot is looked through, then the catalogue, huggingface_hub's cache and the Hub. Sizes are logical bytes of
+    one sequence; with --dtype states of fixed width stay as they are. A refused model ends with exit code 3.
     """
     from pipeline.ask.found import Asking
     from pipeline.ask.resolver import resolve

@@ -1,4 +1,4 @@
-"""List the snapshots under the home, prove them, derive them again, take one back."""
+"""List snapshots, prove them, derive them again, take one back."""
 
 from __future__ import annotations
 

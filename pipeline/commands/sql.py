@@ -13,7 +13,9 @@ from pipeline.text import terminal
 
 
 def run(
-    query: Annotated[str | None, typer.Argument(help="One SELECT or EXPLAIN; - reads it from stdin.")] = None,
+    query: Annotated[
+        str | None, typer.Argument(help="One SELECT, EXPLAIN, DESCRIBE TABLE or SHOW TABLES; - is stdin.")
+    ] = None,
     file: Annotated[Path | None, typer.Option("-f", "--file", help="Read the query from a file.")] = None,
     tables: Annotated[
         list[str] | None,
@@ -27,9 +29,7 @@ def run(
         Literal["table", "json", "csv", "md"], typer.Option("--format", help="How rows are printed.")
     ] = "table",
     timeout: Annotated[float, typer.Option("--timeout", min=0.1, max=86_400, help="Seconds a query may take.")] = 30.0,
-    every: Annotated[
-        bool, typer.Option("--all", help="Every snapshot at once: view history has their fingerprints by snapshot.")
-    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Every snapshot at once, in the view history.")] = False,
     examples: Annotated[bool, typer.Option("--examples", help="Show queries to start from.")] = False,
     json: Json = False,
     snapshot: Snapshot = None,

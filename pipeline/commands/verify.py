@@ -22,9 +22,9 @@ def run(
     snapshot: Snapshot = None,
     home: Home = Path(),
 ) -> None:
-    """Hold every derived tensor against a checkpoint's headers, by name and shape; weights are not read.
+    """Hold every derived tensor against a checkpoint's headers.
 
-    A name of the atlas means its repository: huggingface_hub's cache where that holds the weights, else the Hub. Exit
+    By name and shape; weights are not read. A name means its repository: huggingface_hub's cache, else the Hub. Exit
     code 0 where all agree, 3 where anything is missing, extra or misshaped (or the config is refused, or an index alone
     cannot decide), 8 where there is no such checkpoint, 4 where the Hub cannot be asked.
     """

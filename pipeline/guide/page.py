@@ -10,8 +10,8 @@
     ```
     Text with {{ row.record.n_layers|count }} layers.
 
-In a query `$exemplar`, `$exemplars`, `$contrasts` and `$models` (both) stand for the front matter's repositories,
-`$everyone` for the exemplars of all pages, as SQL literals.
+In a query `$exemplar`, `$exemplars` (`$exemplars[1]` for one), `$contrasts` and `$models` (both) stand for the front
+matter's repositories, `$everyone` for the exemplars of all pages, as SQL literals.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FRAME = "_frame.md"
 INDEX = "README"
 _QUERY = re.compile(r"^```sql (\w+)\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 _FORM = re.compile(r"\+\+\+\n(.*?)^\+\+\+\n(.*)", re.MULTILINE | re.DOTALL)
-_PARAMETER = re.compile(r"\$(\w+)")
+_PARAMETER = re.compile(r"\$(\w+(?:\[\d+\])?)")
 _SLUG = re.compile(r"[^a-z0-9.]+")
 
 
@@ -157,6 +157,7 @@ def filled(page: Page, query: str, everyone: tuple[str, ...] = ()) -> str:
     """A query with the front matter's repositories in it, as it is run and as it is shown. Raises `Invalid`."""
     known = {
         "exemplar": quoted(page.front.exemplars[0]) if page.front.exemplars else None,
+        **{f"exemplars[{i}]": quoted(name) for i, name in enumerate(page.front.exemplars, 1)},
         "exemplars": literal(page.front.exemplars),
         "contrasts": literal(page.front.contrasts),
         "models": literal(page.models),

@@ -99,8 +99,8 @@ def pct(share: float) -> str:
 
 
 def ratio(n: float) -> str:
-    """How many times as much."""
-    return f"{trimmed(n, 0 if n >= 20 else 1 if n >= 1 else 3)}×"
+    """How many times as much; near one with the digits that tell it from one."""
+    return f"{trimmed(n, 0 if n >= 20 else 1 if n >= 2 else 2 if n >= 1 else 3)}×"
 
 
 def power(n: float) -> str:

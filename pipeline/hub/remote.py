@@ -20,7 +20,7 @@ import stamina
 
 from atlas.parse import MAX_BYTES
 from atlas.stored.settings import FILES
-from pipeline import CLIENT
+from pipeline import PROJECT, __version__
 from pipeline.errors import AtlasError, Invalid, NotFound, Upstream
 from pipeline.sources import beside, headers
 
@@ -140,7 +140,7 @@ def _once(url: str, most: int, *, ranged: bool) -> bytes:
     from huggingface_hub.errors import OfflineModeIsEnabled
     from huggingface_hub.utils import build_hf_headers
 
-    asked = build_hf_headers(**CLIENT) | {"Accept-Encoding": "identity"}
+    asked = build_hf_headers(library_name=PROJECT, library_version=__version__) | {"Accept-Encoding": "identity"}
     asked |= {"Range": f"bytes=0-{most - 1}"} if ranged else {}
     try:
         with get_session().stream("GET", url, headers=asked, timeout=SILENCE, follow_redirects=True) as response:

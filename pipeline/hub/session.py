@@ -16,7 +16,7 @@ from urllib.parse import urljoin, urlsplit
 
 import stamina
 
-from pipeline import CLIENT
+from pipeline import PROJECT, __version__
 from pipeline.errors import Upstream, Usage
 from pipeline.hub.limits import (
     Answer,
@@ -259,7 +259,10 @@ def _headers(token: str | None) -> dict[bool, Any]:
     common = {"Accept-Encoding": "gzip"}
     sides = {True: token if token is not None else False, False: False}
     return {
-        trusted: httpx2.Headers(build_hf_headers(token=given, **CLIENT) | common) for trusted, given in sides.items()
+        trusted: httpx2.Headers(
+            build_hf_headers(token=given, library_name=PROJECT, library_version=__version__) | common
+        )
+        for trusted, given in sides.items()
     }
 
 

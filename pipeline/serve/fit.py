@@ -49,6 +49,7 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
     memory: int = 0
     reserve: int = 0
     weight_bytes: int | None = None
+    weight_bytes_least: int | None = None
     weights_are: str | None = None
     at: int | None = None
     cache_bytes_per_sequence: int | None = None
@@ -100,15 +101,32 @@ def _wider(found: Fit, name: str, d: Derived, model: Model, w: Wanted) -> Fit:
     """The answer, and where it does not fit, the least tensor-parallel degree at which it would."""
     if found.fits is not False:
         return found
+    if _may(found):
+        why = f"not known: with the weights counted at most, {found.why}"
+        return msgspec.structs.replace(found, fits=None, why=why)
     if found.weights_are == UNPROVEN:
         why = f"not known, because the stored form of the weights is not proven; at bf16, {found.why}"
         return msgspec.structs.replace(found, fits=None, why=why)
     for t in (t for t in DEGREES if t > w.split.tp):
         verdict = (d.fingerprint.tp_degrees or {}).get(str(t), "")
         split = w.split._replace(tp=t)
-        if not verdict.startswith("uneven") and _fit(name, d, model, w._replace(split=split, gpus=t * split.pp)).fits:
-            return msgspec.structs.replace(found, notes=(*found.notes, f"it would fit with TP {t}"))
+        if verdict.startswith("uneven"):
+            continue
+        other = _fit(name, d, model, w._replace(split=split, gpus=t * split.pp))
+        if other.fits or _may(other):
+            word = "would" if other.fits else "may"
+            return msgspec.structs.replace(found, notes=(*found.notes, f"it {word} fit with TP {t}"))
     return msgspec.structs.replace(found, notes=(*found.notes, "no TP up to 16 makes it fit"))
+
+
+def _may(found: Fit) -> bool:
+    """Whether it would fit after all, were the weights no more than the fullest GPU holds at least."""
+    left, most, least = found.left_bytes, found.weight_bytes, found.weight_bytes_least
+    if found.fits is not False or left is None or most is None or least is None:
+        return False
+    if found.binds == "weights" and found.cache_bytes_per_sequence is not None:
+        left -= found.cache_bytes_per_sequence
+    return left + most - least >= 0
 
 
 def _fit(name: str, d: Derived, model: Model, w: Wanted) -> Fit:
@@ -119,6 +137,7 @@ def _fit(name: str, d: Derived, model: Model, w: Wanted) -> Fit:
     known = Fit(
         name=name, fits=None, why="", verdict=f.verdict, params_total=f.params_total, memory=w.gpu.memory,
         reserve=w.reserve, weight_bytes=max(held.per_stage), weights_are=held.says, at=w.at,
+        weight_bytes_least=held.least,
         states_context=f.max_context, notes=_notes(d, w, held),
     )  # fmt: skip
     at = w.at if w.at is not None else f.max_context

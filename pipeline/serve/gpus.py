@@ -41,10 +41,17 @@ def gpu_of(name: str | None, memory: str | None) -> Gpu:
         raise Usage("--gpu and --memory both say how much memory there is: give one")
     if memory is not None:
         return Gpu(name="GPU", memory=bytes_of(memory, "--memory"))
-    found = table().get((name or "").lower().replace("_", "-").replace(" ", ""))
-    if found is None:
+    asked = re.sub(r"nvidia|geforce|amd|instinct|[\s_-]", "", (name or "").lower())
+    found = {n: g for n, g in table().items() if asked in _names(n, g)}
+    if len(found) != 1:
         raise Usage(f"--gpu {name}: say one of {', '.join(table())}; --memory 24GiB stands for any other")
-    return found
+    return next(iter(found.values()))
+
+
+def _names(name: str, gpu: Gpu) -> tuple[str, ...]:
+    """What a GPU may be called: its name, the name without rtx, the name with its memory."""
+    plain = name.replace("-", "")
+    return plain, plain.removeprefix("rtx"), f"{plain}{gpu.memory // 10**9}gb"
 
 
 def bytes_of(text: str, option: str) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pipeline.engines.record import GIB, Engine, Geometry, Prediction, Rule
+from pipeline.engines.record import GIB, Engine, Geometry, Input, Prediction, Rule
 from pipeline.serve.fit import LONGEST, Fit, Wanted
+from pipeline.serve.weights import NOTE_UNPROVEN, UNPROVEN
 from pipeline.sheets.lines import DIM, STRONG, WARN, WIDTH, Line, title, wrapped
 from pipeline.text import shorten, terminal
 from pipeline.units import binary
@@ -22,7 +23,8 @@ def _row(label: str, value: str, more: str = "") -> Line:
 def sheets(found: list[Fit], w: Wanted) -> Iterator[Line]:
     """One sheet per model."""
     yield from _asked(w)
-    for f in found:
+    for i, f in enumerate(found):
+        yield from [[]] if i else []
         yield from _sheet(f, w)
 
 
@@ -52,8 +54,8 @@ def _sheet(f: Fit, w: Wanted) -> Iterator[Line]:
     if f.weight_bytes is not None:
         yield from _ledger(f, w)
     for note in f.notes:
-        yield from wrapped(f"- {terminal(note)}", 2, DIM)
-    yield []
+        if not (note == NOTE_UNPROVEN and f.weights_are == UNPROVEN):
+            yield from wrapped(f"- {terminal(note)}", 2, DIM, hang=2)
 
 
 def _ledger(f: Fit, w: Wanted) -> Iterator[Line]:
@@ -63,8 +65,8 @@ def _ledger(f: Fit, w: Wanted) -> Iterator[Line]:
         yield _row("reserve", _gib(f.reserve), "for all else, as stated")
     if f.cache_bytes_per_sequence is not None and f.at is not None:
         yield _row("one sequence", _gib(f.cache_bytes_per_sequence), f"cache at {w.cache.name}, {f.at:,} tokens")
-    if f.left_bytes is not None and f.fits:
-        yield _row("left", _gib(f.left_bytes), f"bound by: {f.binds}" if f.binds else "")
+    if f.fits and f.binds is not None:
+        yield _row("bound by", f.binds)
     if f.sequences is not None:
         most = "no bound" if f.sequences >= LONGEST else f"{f.sequences:,}"
         yield _row("sequences at most", most, f"of {f.at:,} tokens each" if f.at else "")
@@ -106,21 +108,25 @@ def table(shown: list[Fit], found: list[Fit], w: Wanted) -> Iterator[Line]:
         yield [(f"{name:<38}", ""), (f"{_size(f.weight_bytes):>11}{each:>12}{most:>10}{left:>9}", "")]
     fitting = sum(holds(f, w) for f in found)
     unknown = sum(f.fits is None for f in found)
-    at = "each model's stated context" if w.at is None else f"{w.at:,} tokens"
+    at = "the stated context" if w.at is None else f"{w.at:,} tokens"
     yield from wrapped(
         f"{fitting} of {len(found)} models fit {w.sequences or 1} sequence(s) at {at}, cache at {w.cache.name}, weights"
-        f" {w.weights}; {unknown} not known. Order: {ORDER}. Left in GiB, of the fullest GPU.", 0, DIM,
+        f" {w.weights}; {unknown} not known. Order: {ORDER}. Left: GiB of the fullest GPU.", 0, DIM,
     )  # fmt: skip
     short = sum(f.fits is True and not holds(f, w) for f in found)
     if short:
-        yield from wrapped(f"{short} more would fit, but state no context of that many tokens: not listed.", 0, DIM)
+        yield from wrapped(f"{short} more would fit, and state less context: not listed.", 0, DIM)
     supposed = sum(holds(f, w) and f.weights_are is not None and "not proven" in f.weights_are for f in found)
     if supposed:
-        yield from wrapped(f"For {supposed} of them the stored form is not proven: their weights are at bf16.", 0, WARN)
+        yield from wrapped(f"Of {supposed} the stored form is not proven: weights at bf16.", 0, WARN)
 
 
 def rules(e: Engine) -> Iterator[Line]:
-    """The engine's rules."""
+    """The engine's inputs, with what they mean and where a default is from, then its rules."""
+    yield title(f"Inputs of {e.name}", "default, origin")
+    for i in e.inputs:
+        yield from _input(i, i.default, f"default: {i.origin}" if i.origin else "to be given where needed")
+    yield []
     yield title(f"Rules of {e.name}", "read at, proof")
     for r in e.rules:
         yield [(f"  {r.name:<26}", STRONG), (f"{r.read_at}, {r.proof}", DIM if r.proof == "logs" else WARN)]
@@ -131,19 +137,25 @@ def rules(e: Engine) -> Iterator[Line]:
 def engine(
     e: Engine, version: str, given: dict[str, Any], found: list[tuple[Geometry, Prediction]]
 ) -> Iterator[Line]:  # fmt: skip
-    """What the engine will say of each model, with the inputs and where each comes from."""
+    """What the engine will say of each model, with the inputs that are given or wanted; --rules explains all."""
     yield title(f"{e.name} {version}", f"rules read up to {e.newest}")
+    wanted = {said.split()[0].rstrip(":,") for _, p in found for said in p.missing}
     for i in e.inputs:
-        value = given.get(i.name, i.default)
-        origin = "given" if i.name in given else f"default: {i.origin}" if i.origin else "to be given where needed"
-        yield [(f"  {i.name:<15}", STRONG), (f"{'-' if value is None else terminal(str(value)):<10}", ""),
-               (shorten(origin, WIDTH - 27), DIM)]  # fmt: skip
-        yield from wrapped(i.meaning, 4, DIM)
+        if i.name in given or i.name in wanted:
+            yield from _input(i, given.get(i.name), "given" if i.name in given else "to be given")
+    rest = [f"{i.name} {i.default}" for i in e.inputs if i.name not in given and i.default is not None]
+    yield from wrapped(f"by default: {', '.join(rest)}; --rules says what each is", 2, DIM, hang=2)
     yield []
     for g, p in found:
         yield [(shorten(terminal(g.name), WIDTH), STRONG)]
         yield from _prediction(g, p, given, {r.name: r for r in e.rules})
         yield []
+
+
+def _input(i: Input, value: object, origin: str) -> Iterator[Line]:
+    shown = "-" if value is None else terminal(str(value))
+    yield [(f"  {i.name:<15}", STRONG), (f"{shown:<10}", ""), (shorten(origin, WIDTH - 27), DIM)]
+    yield from wrapped(i.meaning, 4, DIM)
 
 
 def _prediction(g: Geometry, p: Prediction, given: dict[str, Any], known: dict[str, Rule]) -> Iterator[Line]:

@@ -12,6 +12,7 @@ from pipeline.sheets.stored import supposed
 
 STORED = "stored"
 UNPROVEN = "at bf16, stored form not proven"
+NOTE_UNPROVEN = "weights at bf16: the stored form is not proven"
 _WIDEST = 4
 
 
@@ -21,6 +22,7 @@ class Weights(NamedTuple):
     per_stage: tuple[int, ...]
     says: str
     notes: tuple[str, ...] = ()
+    least: int | None = None  # what the fullest GPU holds at least, where `per_stage` is at most
 
 
 def weights(d: Derived, parts: tuple[Stage, ...], split: Split, wanted: str) -> Weights:
@@ -32,7 +34,7 @@ def weights(d: Derived, parts: tuple[Stage, ...], split: Split, wanted: str) -> 
         return _supposed(d, parts, split, wanted)
     stored = d.fingerprint.weight_bytes_checkpoint
     if stored is None:
-        notes = ("weights at bf16: the stored form is not proven", *_beside(d))
+        notes = (NOTE_UNPROVEN, *_beside(d))
         return Weights(tuple(2 * p.params for p in parts), UNPROVEN, notes)
     known = DTYPE_BYTES.get(d.fingerprint.dtype or "")
     return _dealt(d, parts, split, stored, known if d.fingerprint.quant_method is None else None)
@@ -48,7 +50,7 @@ def _supposed(d: Derived, parts: tuple[Stage, ...], split: Split, word: str) -> 
     made = _dealt(d, parts, split, found.bytes, 2 if word == "bf16" else None)
     note = f"hypothetical: stored as {word} by the rules of that form, whatever the checkpoint stores"
     says = made.says.replace("as stored", f"hypothetical, as {word}")
-    return Weights(made.per_stage, says, (note, *made.notes))
+    return made._replace(says=says, notes=(note, *made.notes))
 
 
 def _apart(d: Derived) -> int:
@@ -91,4 +93,6 @@ def _dealt(d: Derived, parts: tuple[Stage, ...], split: Split, stored: int, plai
     notes = ("towers, drafts and buffers counted whole on every GPU",) if beside else ()
     if not plain:
         notes += ("stored types differ by tensor: what ranks copy is counted at 4 bytes",)
-    return Weights(per_stage, "as stored" if plain and not beside else "as stored, at most", notes)
+    if plain and not beside:
+        return Weights(per_stage, "as stored", notes)
+    return Weights(per_stage, "as stored, at most", notes, ceil(stored / (split.tp * split.pp)))

@@ -43,13 +43,16 @@ def _computation(c: Compared) -> list[Fact]:
 
 
 def _brief(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:,.0f}" if value.is_integer() and value >= 1000 else f"{value:g}"
+    return str(value)
 
 
 _ELSEWHERE = (
     "repo_id", "revision", "release_date", "created_at", "model_type", "design_id", "doubt", "n_layers",
     "layer_pattern", "d_model", "vocab_size", "attention_kind", "n_q_heads", "n_kv_heads", "head_dim", "sliding_window",
     "d_ff", "activation", "is_moe", "experts_per_token", "n_routed_experts", "n_shared_experts", "moe_d_ff",
+    "architecture_class", "group_size", "layer_mix", "n_dense_ffn_layers", "n_moe_layers",
     "norm_class", "norm_placement", "position", "max_context", "dtype", "quant_method", "has_towers", "tp_degrees",
 )  # fmt: skip
 _FOLLOWING = (
@@ -90,7 +93,8 @@ def _column(rows: list[Fingerprint], label: str, name: str, show: Show = str) ->
 
 def _shape(rows: list[Fingerprint]) -> list[Fact]:
     return [
-        *(_column(rows, label, name) for label, name in (("family", "model_type"), ("design", "design_id"))),
+        _column(rows, "family", "model_type"),
+        *_designs(rows),
         _column(rows, "layers", "n_layers"),
         _column(rows, "layer pattern", "layer_pattern"),
         _column(rows, "width", "d_model", grouped),
@@ -110,6 +114,11 @@ def _shape(rows: list[Fingerprint]) -> list[Fact]:
     ]
 
 
+def _designs(rows: list[Fingerprint]) -> list[Fact]:
+    """Designs by name where some are the same and some are not: else the sections below say it all."""
+    return [_column(rows, "design", "design_id")] if 1 < len({r.design_id for r in rows}) < len(rows) else []
+
+
 def _experts(row: Fingerprint) -> str | None:
     if not row.is_moe:
         return None
@@ -120,12 +129,13 @@ def _experts(row: Fingerprint) -> str | None:
 
 def _weights(rows: list[Fingerprint]) -> list[Fact]:
     parts = [_column(rows, f"  {label}", f"params_{key}", grouped) for key, label in COMPONENTS.items()]
+    drafts = _column(rows, "drafting (MTP) layers", "params_mtp", grouped)
     return [
         _column(rows, "parameters", "params_total", grouped),
         *(fact for fact in parts if any(fact[2])),
         _column(rows, "one token uses", "params_active", grouped),
         _column(rows, "  and multiplies by", "params_active_compute", grouped),
-        _column(rows, "drafting (MTP) layers", "params_mtp", grouped),
+        *([drafts] if any(drafts[2]) else []),
         ("towers, projectors", str, [_towers(r) for r in rows]),
         _column(rows, "bytes at bf16", "weight_bytes_bf16", binary),
         ("stored type", str, [_stored(r) for r in rows]),

@@ -56,13 +56,33 @@ def differences(before: Fingerprint, after: Fingerprint) -> Iterator[Line]:
     """Columns that differ, original and what-if side by side."""
     yield title("What the change makes of it", "original, what-if")
     columns = [c for c in Fingerprint.__struct_fields__ if getattr(before, c) != getattr(after, c)]
-    for column in columns:
+    shown = list(_telling(before, after, columns))
+    for column in shown:
         was, now = getattr(before, column), getattr(after, column)
         maps = isinstance(was, dict) and isinstance(now, dict)
         for label, one, other in _entries(column, was, now) if maps else ((column, was, now),):
             yield from _pair(label, one, other)
     if not columns:
         yield [("  no column differs", DIM)]
+    if len(columns) > len(shown):
+        yield [(f"  and {len(columns) - len(shown)} columns that follow from these, which --json has", DIM)]
+
+
+def _telling(before: Fingerprint, after: Fingerprint, columns: list[str]) -> Iterator[str]:
+    """The columns without shares, ranks and batches, and of sizes that are the same twice the first."""
+    seen: set[tuple[Any, Any]] = set()
+    for column in columns:
+        pair = getattr(before, column), getattr(after, column)
+        repeated = column.startswith(_SIZES) and pair in seen
+        if not column.startswith(_FOLLOWING) and not repeated:
+            yield column
+        if column.startswith(_SIZES):
+            seen.add(pair)
+
+
+_FOLLOWING = ("share_", "tp_alignment", "params_rank_", "kv_bytes_per_token_rank_", "decode_weight_bytes_b")
+"""Columns that follow from others whenever those change."""
+_SIZES = ("params_", "growth_", "kv_bytes_")
 
 
 def _pair(label: str, one: object, other: object) -> Iterator[Line]:

@@ -6,7 +6,7 @@ Byte sizes are logical sizes of one sequence, without pages, padding or an engin
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from atlas.derived import Derived
 from atlas.numbers.fingerprint import Fingerprint
@@ -14,7 +14,7 @@ from atlas.numbers.tabulate import layers_expanded
 from pipeline.sheets.lines import BAR, DIM, STRONG, WARN, WIDTH, Line, labelled, title, wrapped
 from pipeline.sheets.stored import measured, stored_form
 from pipeline.sheets.strip import strip
-from pipeline.sheets.verdicts import VERDICTS, before_quoting
+from pipeline.sheets.verdicts import CHECKS, VERDICTS, before_quoting
 from pipeline.text import shorten, terminal
 from pipeline.units import binary, scaled
 from schemas.vocabulary import Verdict
@@ -34,9 +34,14 @@ COMPONENTS = {
 
 
 def sheet(
-    derived: Derived, *, layers: bool = False, evidence: bool = False, first: str | None = None
+    derived: Derived,
+    *,
+    layers: bool = False,
+    evidence: bool = False,
+    first: str | None = None,
+    asked: Iterable[Line] = (),
 ) -> Iterator[Line]:
-    """Every line of a model's sheet; `first` is what else must be known before a number is quoted."""
+    """Every line of a model's sheet; `first` must be known before a number is quoted, `asked` joins the state."""
     f = derived.fingerprint
     yield from _identity(f)
     yield from _before_quoting(derived, first)
@@ -45,8 +50,8 @@ def sheet(
         return
     yield from _shape(f)
     yield from _weights(f)
-    yield from _state(f, _looks_both_ways(derived))
-    yield from _runtime(f)
+    yield from _state(f, _looks_both_ways(derived), asked)
+    yield from _runtime(f, _stated(derived))
     yield from stored_form(f, derived.stored)
     yield from strip(layers_expanded(derived.model), whole=layers)
     yield from _assumed(derived)
@@ -62,13 +67,15 @@ def _identity(f: Fingerprint) -> Iterator[Line]:
     if any(parts):
         yield from wrapped(" · ".join(terminal(p) for p in parts if p), 0, DIM)
     yield from _reservations(f)
-    yield from wrapped(VERDICTS[str(f.verdict)], 2, DIM)
+    if f.verdict != Verdict.REFUSED:
+        yield from wrapped(VERDICTS[str(f.verdict)], 2, DIM)
 
 
 def _before_quoting(derived: Derived, first: str | None) -> Iterator[Line]:
     """What a reader must know before he quotes a number, one sentence a line."""
     for said in (*((first,) if first else ()), *before_quoting(derived)):
-        yield from wrapped(f"! {terminal(said)}", 2, WARN, hang=2)
+        mark, style = ("", DIM) if said == CHECKS["exact"] else ("! ", WARN)
+        yield from wrapped(mark + terminal(said), 2, style, hang=2)
     yield []
 
 
@@ -168,7 +175,7 @@ def _looks_both_ways(derived: Derived) -> str | None:
     return next((e.source for e in derived.evidence if e.field == "attention_mask"), None)
 
 
-def _state(f: Fingerprint, why: str | None) -> Iterator[Line]:
+def _state(f: Fingerprint, why: str | None, asked: Iterable[Line]) -> Iterator[Line]:
     if f.kv_bytes_4k is None:
         yield title("State of one sequence  none: an encoder keeps no cache")
         yield from wrapped(terminal(why), 2, DIM) if why else ()
@@ -195,6 +202,7 @@ def _state(f: Fingerprint, why: str | None) -> Iterator[Line]:
         yield [("  per source token    ", DIM), (f"{f.cross_kv_bytes_per_source_token:>18,} B", "")]
     sizes = {"4K": f.kv_bytes_4k, "32K": f.kv_bytes_32k, "128K": f.kv_bytes_128k, "1M": f.kv_bytes_1m}
     yield [("  at  ", DIM), *((f"{k} {binary(v)}    ", "") for k, v in sizes.items() if v is not None)]
+    yield from asked
     yield []
 
 
@@ -208,7 +216,7 @@ def _prompt_and_source(f: Fingerprint) -> Iterator[Line]:
         yield [("  source token ", DIM), (scaled(f.source_flops_per_token), ""), (looked, DIM)]
 
 
-def _runtime(f: Fingerprint) -> Iterator[Line]:
+def _runtime(f: Fingerprint, stated: str) -> Iterator[Line]:
     yield title("Runtime shape", "one token, one sequence, bytes at bf16")
     way = "both ways" if f.attention_mask == "bidirectional" else "back"
     looks = (
@@ -226,7 +234,7 @@ def _runtime(f: Fingerprint) -> Iterator[Line]:
             ("  decode reads ", DIM),
             (f"{binary(f.decode_bytes_per_token_4k)} at 4K, {binary(f.decode_bytes_per_token_128k)} at 128K", ""),
         ]
-    yield from labelled("  context      ", _context(f))
+    yield from labelled("  context      ", _context(f, stated))
     yield from _degrees(f)
     yield from _batches(f)
     yield []
@@ -263,8 +271,14 @@ def _batches(f: Fingerprint) -> Iterator[Line]:
     ]
 
 
-def _context(f: Fingerprint) -> str:
-    said = f"{f.max_context:,} tokens stated" if f.max_context else "not stated"
+def _stated(derived: Derived) -> str:
+    """Whether the config states the context, or who does."""
+    origins = {e.origin for e in derived.evidence if e.field == "max_position_embeddings"}
+    return "by the class's default" if origins == {"class_default"} else "stated"
+
+
+def _context(f: Fingerprint, stated: str) -> str:
+    said = f"{f.max_context:,} tokens {stated}" if f.max_context else "not stated"
     said += f", {f.position}" + (f" theta {f.rope_theta:,.0f}" if f.rope_theta else "")
     if f.rope_scaling:
         said += f", {terminal(f.rope_scaling)}" + (f" x{f.rope_factor:g}" if f.rope_factor else "")
@@ -273,20 +287,19 @@ def _context(f: Fingerprint) -> str:
 
 
 def _assumed(derived: Derived) -> Iterator[Line]:
-    """Values that no key of the config states, but for the plain rules of the family."""
-    found = [e for e in derived.evidence if e.origin in ("class_default", "derived", "correction", "reported")]
-    if not found:
+    """Values that no key of the config states, but for the plain rules of the family; the verdict stands above."""
+    found = [e for e in derived.evidence if e.field != "verdict"]
+    defaults = [e for e in found if e.origin == "class_default"]
+    reasoned = [e for e in found if e.origin in ("derived", "correction", "reported")]
+    if not defaults and not reasoned:
         return
-    yield title("Not stated in the config", "value, origin, rule")
-    for e in found:
-        value = terminal(str(e.value))
-        yield [
-            (f"  {shorten(terminal(e.field), 28):<28} ", ""),
-            (f"{value if len(value) <= 24 else '':<24} ", STRONG),
-            (f"{e.origin}", DIM),
-        ]
-        yield from wrapped(value, 4, STRONG) if len(value) > 24 else ()
-        yield from wrapped(terminal(e.source), 4, DIM) if e.origin != "class_default" else ()
+    yield title("Not stated in the config")
+    for e in reasoned:
+        said = f"{shorten(terminal(e.field), 28)} = {terminal(str(e.value))}, {e.origin}: {terminal(e.source)}"
+        yield from wrapped(said, 2, hang=2)
+    if defaults:
+        values = ", ".join(f"{shorten(terminal(e.field), 28)} = {terminal(str(e.value))}" for e in defaults)
+        yield from wrapped(f"class_default: {values}", 2, hang=2)
     yield []
 
 

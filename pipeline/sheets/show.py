@@ -21,7 +21,7 @@ from pipeline.ask.found import Adapter, Found
 from pipeline.durable import write_atomically
 from pipeline.errors import NotFound
 from pipeline.sheets.inspect import as_object, summary, supposed_object, what_if
-from pipeline.sheets.lines import DIM, STRONG, WARN, Line, title, wrapped
+from pipeline.sheets.lines import DIM, STRONG, WARN, Line, labelled, title, wrapped
 from pipeline.sheets.sheet import sheet
 from pipeline.sheets.stored import hypothetical_form
 from pipeline.text import shorten, terminal
@@ -61,8 +61,7 @@ def sheet_of(found: Found, view: View) -> Iterator[Line]:
     if found.adapter is not None:
         yield from _adapter(found.adapter)
     supposed = f"A what-if, {', '.join(changes)}: no model that was published." if changes else None
-    yield from sheet(derived, layers=view.layers, evidence=view.evidence, first=supposed)
-    yield from _state(derived, view)
+    yield from sheet(derived, layers=view.layers, evidence=view.evidence, first=supposed, asked=_state(derived, view))
     if view.weights is not None:
         yield from hypothetical_form(derived, view.weights)
     if changes:
@@ -86,15 +85,16 @@ def _below(found: Found, *, supposed: bool) -> Iterator[Line]:
 
 def _origin(found: Found, *, supposed: bool) -> Iterator[Line]:
     """Where the config is from, cut nowhere."""
-    source = f"config from {found.source}" if found.snapshot is None else found.source
+    source = f"config from {found.source}"
     if found.snapshot is not None:
-        source += f", config from {found.config_source} as of {found.as_of}"
-    if found.revision is not None and found.snapshot is None:
+        source = f"{found.source}, config from {found.config_source} as of {found.as_of}"
+    elif found.revision is not None:
         source += f", revision {found.revision}"
-    if found.path is None or found.note:
-        yield from wrapped(terminal("; ".join(filter(None, (source, found.note)))), 0, DIM)
-    if found.cite is not None and not supposed:
-        yield from wrapped(f"cite this snapshot: {terminal(found.cite)}", 0, DIM)
+    cited = None if found.cite is None or supposed else f"cite {found.cite}"
+    here = None if found.path is not None and not found.note else source
+    here = source.removeprefix(f"{found.source}, ") if cited and here else here
+    said = "; ".join(s for s in (here, found.note, cited) if s)
+    yield from wrapped(terminal(said), 0, DIM) if said else ()
 
 
 def _adapter(a: Adapter) -> Iterator[Line]:
@@ -118,30 +118,40 @@ def _adapter(a: Adapter) -> Iterator[Line]:
 
 
 def _state(derived: Derived, view: View) -> Iterator[Line]:
+    """The cache at the context or in the type that is asked for."""
     if derived.model is None or derived.fingerprint.kv_bytes_4k is None:
         return
     if view.width == measure.CACHE_WIDTH and view.at is None:
         return
-    yield title(f"State with the cache at {view.dtype}", "elements alone, without scales")
-    contexts = measure.CONTEXTS if view.at is None else {f"{view.at:,} tokens": view.at}
-    sizes = {k: measure.kv_bytes(derived.model, t, view.width) for k, t in contexts.items()}
     if view.at is None:
-        yield [("  at  ", DIM), *((f"{k.upper()} {binary(n)}    ", "") for k, n in sizes.items())]
-    for k, n in sizes.items() if view.at is not None else ():
-        yield [(f"  at {k}  ", DIM), (f"{math.ceil(n):,} bytes", STRONG), (f" = {binary(n)}", "")]
-    yield []
+        sizes = {k.upper(): measure.kv_bytes(derived.model, t, view.width) for k, t in measure.CONTEXTS.items()}
+        label, said = f"  {view.dtype} at  ", ", ".join(f"{k} {binary(n)}" for k, n in sizes.items())
+    else:
+        n = measure.kv_bytes(derived.model, view.at, view.width)
+        label, said = f"  {view.dtype} at {view.at:,} tokens  ", f"{math.ceil(n):,} bytes = {binary(n)}"
+    yield from labelled(label, said + ("; without scales" if view.width != measure.CACHE_WIDTH else ""), STRONG)
 
 
 def _reported(found: Found) -> Iterator[Line]:
+    """What sources state, each citation once; files of other repositories by their names."""
     if not found.reported:
         return
-    yield title("Reported", "what sources state, not derived here")
-    for citation in dict.fromkeys(c for *_, c in found.reported):
-        for fact, value, unit, said_by in found.reported:
-            if said_by == citation:
-                said = f"{int(value):,} {unit}" if value.isdecimal() else value
-                yield [(f"  {terminal(fact):<18} ", ""), (f"{shorten(terminal(said), 58)}", "bold")]
-        yield from wrapped(terminal(citation), 4, DIM)
+    yield title("Reported", "by sources, not derived here")
+    by_source: dict[str, list[tuple[str, str]]] = {}
+    for fact, value, unit, citation in found.reported:
+        owner, _, source = citation.partition(": ")
+        of_repository = "/" in owner and " " not in owner and bool(source)
+        said = f"{int(value):,} {unit.partition(' ')[0] if of_repository else unit}" if value.isdecimal() else value
+        said += f"  {owner}" if of_repository else ""
+        by_source.setdefault(source if of_repository else citation, []).append((fact, said))
+    for source, facts in by_source.items():
+        if len(facts) == 1:
+            ((fact, said),) = facts
+            yield from wrapped(terminal(f"{fact:<18} {said}; {source}"), 2, hang=2)
+            continue
+        for fact, said in facts:
+            yield [(f"  {terminal(fact):<18} ", ""), (shorten(terminal(said), 58), STRONG)]
+        yield from wrapped(terminal(source), 4, DIM)
     yield []
 
 

@@ -9,6 +9,7 @@ import msgspec
 from atlas.derived import Derived
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.numbers.storage import Storage, StoredRow
+from atlas.stored.answer import SILENT
 from atlas.stored.held import by_dtype
 from atlas.stored.hypothetical import WORDS, hypothetical
 from atlas.stored.subject import Subject
@@ -25,6 +26,7 @@ GROUPS = {
     "buffers": "buffers",
     "scales": "scales, zeros, settings",
 }
+_BRIEFLY = "no quantization is named, and no header, index or count proves 16 bits"
 EVIDENCE = {
     "header": "by its headers",
     "index": "by its index, and the rule agrees",
@@ -57,7 +59,8 @@ def _total(f: Fingerprint, stored: Storage) -> Iterator[Line]:
         at_bf16 = "" if f.weight_bytes_bf16 is None else f"at bf16 {binary(f.weight_bytes_bf16)}, "
         yield [("  tensors      ", DIM), (f"{at_bf16}stored form not proven", WARN)]
     if stored.reason or stored.note:
-        yield from wrapped(terminal(stored.reason or stored.note or ""), 4, DIM)
+        said = stored.reason or stored.note or ""
+        yield from wrapped(terminal(_BRIEFLY if said == SILENT else said), 4, DIM)
 
 
 def _row(row: StoredRow) -> Line:

@@ -1,7 +1,7 @@
 """Derive, validate and publish 100,000 synthetic models (or --models N), five to a config, beside DuckDB alone.
 
 The configs are the catalogue's, each with another vocabulary (a design of its own) for every second copy and another
-rope_theta. Memory is what this process and those that derive hold together, looked at ten times a second.
+rope_theta. Memory is what this process and those that derive hold together (pages shared count once), twice a second.
 """
 
 from __future__ import annotations
@@ -116,16 +116,17 @@ class Peak(Thread):
 
     def run(self) -> None:
         """Look until the program ends."""
-        while not self._left.wait(0.1):
+        while not self._left.wait(0.5):
             held = sum(_held(p) for p in (os.getpid(), *(c.pid for c in active_children())))
             self.bytes = max(self.bytes, held)
 
 
 def _held(pid: int | None) -> int:
     try:
-        return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        rows = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
     except OSError:
         return 0
+    return 1024 * sum(int(row.split()[1]) for row in rows if row.startswith("Pss:"))
 
 
 def main() -> None:

@@ -35,6 +35,7 @@ from pipeline.guide import render
 from pipeline.hub import crawl
 from pipeline.refresh import holding, steps, tables
 from pipeline.store import build, snapshot
+from pipeline.store.validate import Judged
 from schemas.tables import quoted
 
 if TYPE_CHECKING:
@@ -78,15 +79,15 @@ def _empty() -> Path:
     return path
 
 
-def _written(path: Path, *rest: Any) -> str:
+def _written(path: Path, *rest: Any) -> dict[str, tuple[int, int]]:
     shutil.copyfile(_empty(), path)
     return _write(path, *rest)
 
 
-def _lightly(temporary: Path, digests: Mapping[str, tuple[int, str]]) -> None:
+def _lightly(temporary: Path, judged: Judged, sums: Mapping[str, tuple[int, int]]) -> None:
     """Only where it is asked for."""
     if _full:
-        _judge(temporary, digests)
+        _judge(temporary, judged, sums)
 
 
 class _Patches:

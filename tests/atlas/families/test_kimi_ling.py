@@ -71,3 +71,18 @@ def test_the_second_ling_must_say_whether_it_norms_queries_and_keys() -> None:
 def test_ling_with_biases_everywhere_is_refused() -> None:
     """use_bias has no published example that would show what is stored."""
     assert derive(LING_LITE | {"use_bias": True}).fingerprint.refusal_kind == "not_derivable"
+
+
+def test_ling_3_under_the_class_of_its_own_code() -> None:
+    """Ling-3.0-tiny: 6 latents of 512 and 64 at 2 bytes; what the class asks for must be stated.
+
+    vLLM's bailing_moe_v3.py: layers behind the last whole group have full attention, where the library's class has not.
+    """
+    tiny = WIDTHS["inclusionAI/Ling-3.0-tiny"]
+    found = derive(tiny).fingerprint
+    assert (found.verdict, found.kv_bytes_per_token) == ("known", 6 * (512 + 64) * 2)
+    deeper = derive(tiny | {"num_hidden_layers": 26}).fingerprint
+    assert deeper.layer_mix == {"linear_attention": 18, "full_attention": 8}
+    for key in ("no_kda_lora", "gated_attention_proj_granularity_type"):
+        stated = {k: v for k, v in tiny.items() if k != key}
+        assert f"{key} is not stated" in str(derive(stated).fingerprint.refusal_reason)

@@ -52,6 +52,12 @@ def test_an_unknown_name_gets_a_hint() -> None:
         resolve("gpt-os-120b", IDS)
 
 
+def test_a_word_that_is_misspelled_is_answered_with_its_names() -> None:
+    """`lama` is nearest to the word llama: what is called so is named."""
+    with pytest.raises(NotFound, match=r"close to it: meta-llama/Llama-3\.1-70B, meta-llama/Llama-3\.1-8B"):
+        resolve("lama", IDS)
+
+
 @pytest.mark.parametrize("nonsense", ["", "///", "\x1b[2J", "zzzz"])
 def test_nonsense_is_not_found(nonsense: str) -> None:
     """Nonsense finds nothing, and is shown without being obeyed."""

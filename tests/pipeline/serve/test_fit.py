@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pytest
 
 import atlas
 from pipeline.cli import main
-from pipeline.serve.gpus import table
+from pipeline.errors import Usage
+from pipeline.serve.gpus import gpu_of, table
 from schemas import views
 
 LLAMA_8B: dict[str, Any] = {
@@ -86,6 +88,45 @@ def test_a_form_that_a_model_is_not_described_for_is_not_known() -> None:
     found = atlas.fit(experts, memory="80GB", at="4k", weights="q4_k_m")
     assert found.fits is None
     assert "q4_k_m of eight experts" in found.why
+
+
+MLA: dict[str, Any] = {
+    "model_type": "deepseek_v3", "architectures": ["DeepseekV3ForCausalLM"], "hidden_size": 1024, "vocab_size": 32000,
+    "num_hidden_layers": 4, "intermediate_size": 2048, "moe_intermediate_size": 512, "n_routed_experts": 32,
+    "num_experts_per_tok": 4, "n_shared_experts": 1, "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1,
+    "num_attention_heads": 16, "num_key_value_heads": 16, "q_lora_rank": 256, "kv_lora_rank": 128,
+    "qk_nope_head_dim": 64, "qk_rope_head_dim": 32, "v_head_dim": 64, "max_position_embeddings": 4096,
+    "num_nextn_predict_layers": 1, "torch_dtype": "bfloat16",
+    "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]},
+}  # fmt: skip
+
+
+def test_an_upper_bound_of_the_weights_never_says_no() -> None:
+    """Types differ by tensor, so ranks' copies count at most: between an even share and that bound it is not known."""
+    whole = atlas.fit(MLA, memory="80GB", at=1024)
+    most = atlas.fit(MLA, memory="80GB", tp=8, at=1024)
+    assert whole.weight_bytes is not None
+    assert most.weight_bytes is not None
+    assert most.cache_bytes_per_sequence is not None
+    even = math.ceil(whole.weight_bytes / 8)
+    assert most.weight_bytes_least == even < most.weight_bytes
+    low, high = even + most.cache_bytes_per_sequence, most.weight_bytes + most.cache_bytes_per_sequence
+    sizes = (low - 1024, low + 1024, high - 1024, high + 1024)
+    answers = [atlas.fit(MLA, memory=f"{size / 1024:.3f}KiB", tp=8, at=1024).fits for size in sizes]
+    assert answers == [False, None, None, True]
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [("4090", "rtx4090"), ("RTX 4090", "rtx4090"), ("NVIDIA H100 80GB", "h100"), ("a100-80gb", "a100"),
+     ("A100-40GB", "a100-40gb"), ("L4", "l4"), ("MI300X", "mi300x")],
+)  # fmt: skip
+def test_a_gpu_is_called_as_people_call_it(said: str, name: str) -> None:
+    """Maker, series, spaces and memory may be said or left out; a card of another memory is none of these."""
+    assert gpu_of(said, None).name == name
+    for other in ("h100 94gb", "l40", "gh200"):
+        with pytest.raises(Usage):
+            gpu_of(other, None)
 
 
 def test_a_refused_model_is_not_known() -> None:
@@ -234,3 +275,16 @@ def test_a_name_is_found_for_an_engine(home: str, capsys: pytest.CaptureFixture[
     blocks = int(109.86 * 2**30 // (16 * 16 * 256 * 2) // 10)
     assert found[0]["predicted"]["tokens"] == blocks // 7 * 16
     assert found[0]["predicted"]["concurrency"] == pytest.approx(blocks / (256 + 6 * 257))
+
+
+def test_an_engine_asks_for_what_it_needs_and_rules_have_the_rest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without the memory that only profiling knows it is asked for; a chunk of recurrent kernels is not."""
+    path = config(tmp_path / "a.json")
+    assert main(["fit", path, "--engine", "vllm", "--input", "max_model_len=1024"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(x.startswith("  available_gib ") and x.endswith("to be given") for x in lines)
+    assert not [x for x in lines if x.startswith("  chunk ")]
+    assert main(["fit", "--engine", "vllm", "--rules"]) == 0
+    assert "  chunk " in capsys.readouterr().out

@@ -195,3 +195,43 @@ def test_a_sheet_without_a_cache_says_which_key_took_it(tmp_path: Path, capsys: 
     lines = capsys.readouterr().out.splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("State of one sequence"))
     assert "is_causal is false" in lines[at + 1]
+
+
+def sheet_of(capsys: pytest.CaptureFixture[str], path: Path, *options: str) -> list[str]:
+    """The lines of a sheet."""
+    assert main(["inspect", str(path), *options]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_what_is_asked_of_the_cache_stands_with_the_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """2 layers x (K and V) x 2 heads x 16 x 1 byte = 128 a token; 1,000 tokens are 128,000 bytes, under its heading."""
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(SMALL))
+    lines = sheet_of(capsys, path, "--at", "1000", "--dtype", "fp8")
+    first, last = (next(i for i, x in enumerate(lines) if x.startswith(y)) for y in ("State of", "Runtime"))
+    assert "  fp8 at 1,000 tokens  128,000 bytes = 125 KiB; without scales" in lines[first:last]
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [(SMALL | {"max_position_embeddings": 512}, "stated"), ({"model_type": "llama"}, "by the class's default")],
+)
+def test_a_context_is_called_stated_where_it_is(
+    config: dict[str, object], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A key of the file, or what the class takes when there is none."""
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(config))
+    (line,) = [x for x in sheet_of(capsys, path) if x.startswith("  context ")]
+    assert f" tokens {said}, rope" in line
+
+
+def test_a_what_if_counts_what_only_follows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Shares and ranks follow from the weights above them: how many they are is said, and --json has them."""
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(SMALL))
+    lines = sheet_of(capsys, path, "--set", "num_key_value_heads=4")
+    told = lines[next(i for i, x in enumerate(lines) if x.startswith("What the change makes")) + 1 :]
+    assert not [x for x in told if x.startswith(("  share_", "  params_rank_"))]
+    assert next(x for x in told if x.startswith("  n_kv_heads ")).split() == ["n_kv_heads", "2", "4"]
+    assert any("columns that follow from these, which --json has" in x for x in told)

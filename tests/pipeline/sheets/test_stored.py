@@ -48,7 +48,7 @@ def test_a_sheet_says_where_nothing_proves_them(tmp_path: Path, run: Callable[..
     """2 x 1,443,072 bytes are 2.8 MiB at bf16, and the sheet says that this is no proof."""
     text = " ".join(run("inspect", _config(tmp_path / "a")).split())
     assert "at bf16 2.8 MiB, stored form not proven" in text
-    assert "which is no proof of 16 bits" in text
+    assert "no header, index or count proves 16 bits" in text
 
 
 def test_an_object_has_the_groups_and_the_evidence(tmp_path: Path, run: Callable[..., str]) -> None:
