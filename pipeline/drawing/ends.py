@@ -85,9 +85,10 @@ def feed(g: Canvas, derived: Derived, name: str, norm: str, *, crosses: bool = F
 
 def _embedding(parts: tuple[Part, ...], name: str) -> str:
     tables = [t for p in parts if p.kind in ("embedding", "positions") for t in p.tensors if t.role is Role.LOOKUP]
-    words = max((t for t in tables if t.stored), key=lambda t: t.shape[0], default=None)
     other = ".decoder" if name == "encoder" else ".encoder"
-    places = sum(t.shape[0] for t in tables if "position" in t.name and other not in t.name)
+    own = [t for t in tables if other not in t.name]
+    words = max((t for t in own or tables if t.stored), key=lambda t: t.shape[0], default=None)
+    places = sum(t.shape[0] for t in own if "position" in t.name)
     said = f"{words.shape[0]:,} → {words.shape[1]}" if words else ""
     shared = ", the decoder's" if words and name == "encoder" and ".encoder" not in words.name else ""
     return said + shared + (f", {places:,} positions" if places else "")
