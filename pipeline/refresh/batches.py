@@ -79,7 +79,7 @@ def _fresh(batch: list[Found], known: Mapping[bytes, Derived], seen: set[bytes])
     """The texts of a batch that are neither known nor in an earlier one."""
     found = {hashlib.sha256(one.raw).digest(): one.raw for one in batch if one.raw is not None}
     fresh = {key: raw for key, raw in found.items() if key not in seen and raw not in known}
-    seen |= fresh.keys()
+    seen.update(fresh)
     return list(fresh.values())
 
 

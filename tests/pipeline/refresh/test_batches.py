@@ -64,3 +64,20 @@ def test_every_batch_is_told_and_few_are_ahead() -> None:
         *range(batches.AHEAD + 1),
         *[batches.AHEAD] * (13 - batches.AHEAD - 1),
     ]
+
+
+def test_a_text_is_handed_out_once() -> None:
+    """Five texts of the twenty, two bad ones, that of the repository found again, and the spaced one: nine."""
+    handed: list[bytes] = []
+
+    class Ready:
+        def __init__(self, raws: list[bytes]) -> None:
+            handed.extend(raws)
+            self.made = batches.texts(raws)
+
+        def result(self) -> batches.Tables:
+            return self.made
+
+    batches.tables(found(), Ready, size=2)
+    assert sorted(handed) == sorted({one.raw for one in found() if one.raw is not None})
+    assert len(handed) == 9
