@@ -202,11 +202,11 @@ _IN_NAME = re.compile(
 def in_name(repo_id: str) -> list[Stated]:
     """The totals that a name states: `235B-A22B` is 235B, 22B of them active; `17B-16E` is 17B active.
 
-    A product (8x7B) states neither.
+    A product (8x7B) states neither, nor does 1M, which is a context as often as a total.
     """
     found: dict[str, Stated] = {}
     for m in _IN_NAME.finditer(repo_id.rpartition("/")[2]):
-        if m["times"] is None:
+        if m["times"] is None and m[0].upper() != "1M":
             field = "params_active" if m["active"] or m["experts"] else "params_total"
             found.setdefault(field, _stated(field, m[0], m["n"].replace("_", "."), _SIZES[m["size"].upper()]))
     return list(found.values())

@@ -158,6 +158,7 @@ def test_totals_recorded_for_published_models_agree_or_are_explained(shared: Pat
         ("meta-llama/Llama-4-Scout-17B-16E", {"params_active": 17e9}),
         ("mistralai/Mixtral-8x7B-v0.1", {}),
         ("microsoft/Phi-3-mini-128k-instruct", {}),
+        ("LargeWorldModel/LWM-Text-Chat-1M", {}),
         ("org/model-v1.5b2", {}),
     ],
 )
