@@ -123,7 +123,9 @@ def reading(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     with tempfile.TemporaryDirectory(prefix="atlas-") as spill:
         config: dict[str, str | bool | int | float | list[str]]
         config = {"memory_limit": MEMORY, "threads": 2, "temp_directory": spill}
-        with duckdb.connect(str(path), read_only=True, config=config) as con:
+        with duckdb.connect(config=config) as con:  # attached: who holds the file open has it with other settings
+            con.execute(f"ATTACH {quoted(str(path))} AS held (READ_ONLY)")
+            con.execute("USE held")
             yield con
 
 
