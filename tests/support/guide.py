@@ -86,12 +86,6 @@ def built() -> Report:
     return render.build(home(), snapshot_file())
 
 
-@cache
-def fresh() -> Report:
-    """The same built anew in memory, with the traces of its numbers."""
-    return render.rendered(snapshot_file())
-
-
 def text(slug: str) -> str:
     """One generated page, without the links of its terms to the glossary."""
     return re.sub(r"\[([^\]]+)\]\(glossary\.md#[^)]*\)", r"\1", built().files[f"{slug}.md"])

@@ -130,7 +130,7 @@ def test_one_bad_config_does_not_stop_a_refresh(tmp_path: Path) -> None:
     assert publish(options, gathered, tabulate(gathered)).digests["refusals"][0] == len(refused) + 2
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_texts_that_are_no_json_stop_no_page(tmp_path: Path) -> None:
     """With a byte order mark, another encoding and an HTML page among the raw texts, every page is still built."""
     homes.with_guide(tmp_path)  # its charts are kept where their rows stay the same

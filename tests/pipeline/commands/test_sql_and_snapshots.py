@@ -128,7 +128,7 @@ def printed(form: str, out: str) -> list[list[str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["json", "csv", "md", "table"])
+@pytest.mark.parametrize("form", ["json", "table"])
 def test_stdout_is_only_data_however_slow_the_query(home: Path, form: str) -> None:
     """A query of more than two seconds, after which DuckDB would draw a progress bar, prints its one row alone."""
     for rows in (20_000 * 3**i for i in range(9)):

@@ -358,6 +358,9 @@ POINTS = [
     *re.findall(r'failpoint\("([\w.]+)"\)', Path(build.__file__).read_text()),
 ]
 
+IN_TURN = [pytest.param(p, marks=pytest.mark.soak) if n % 2 else p for n, p in enumerate(POINTS)]
+"""Every second point is for the long run."""
+
 CODE = """
 import sys; sys.path[:0] = sys.argv[2:]
 from pathlib import Path
@@ -366,7 +369,7 @@ test_snapshot.publish(Path(sys.argv[1]), test_snapshot.second())
 """
 
 
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", IN_TURN)
 def test_a_kill_leaves_latest_whole_and_a_rerun_finishes(home: Path, point: str) -> None:
     """Killed at any write, latest is the old or the new snapshot, proven; a rerun gives what it would have given."""
     ended = subprocess.run(
@@ -385,7 +388,12 @@ def test_a_kill_leaves_latest_whole_and_a_rerun_finishes(home: Path, point: str)
 
 @pytest.mark.parametrize(
     ("point", "action"),
-    list(zip((p for p in POINTS if not p.endswith("renamed")), itertools.cycle(["enospc", "eio"]), strict=False)),
+    [
+        pytest.param(point, action, marks=pytest.mark.soak) if n % 3 else (point, action)
+        for n, (point, action) in enumerate(
+            zip((p for p in POINTS if not p.endswith("renamed")), itertools.cycle(["enospc", "eio"]), strict=False)
+        )
+    ],
 )
 def test_a_failing_disk_publishes_nothing(home: Path, monkeypatch: pytest.MonkeyPatch, point: str, action: str) -> None:
     """A full or failing disk at any write ends with a sentence; latest is whole, and a rerun finishes."""
