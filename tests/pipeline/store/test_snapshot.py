@@ -361,6 +361,14 @@ POINTS = [
 IN_TURN = [pytest.param(p, marks=pytest.mark.soak) if n % 2 else p for n, p in enumerate(POINTS)]
 """Every second point is for the long run."""
 
+FAILING = [
+    pytest.param(point, action, marks=pytest.mark.soak) if n % 3 else (point, action)
+    for n, (point, action) in enumerate(
+        zip((p for p in POINTS if not p.endswith("renamed")), itertools.cycle(["enospc", "eio"]), strict=False)
+    )
+]
+"""Every third point, the others for the long run."""
+
 CODE = """
 import sys; sys.path[:0] = sys.argv[2:]
 from pathlib import Path
@@ -386,15 +394,7 @@ def test_a_kill_leaves_latest_whole_and_a_rerun_finishes(home: Path, point: str)
     snapshot.verify(home)
 
 
-@pytest.mark.parametrize(
-    ("point", "action"),
-    [
-        pytest.param(point, action, marks=pytest.mark.soak) if n % 3 else (point, action)
-        for n, (point, action) in enumerate(
-            zip((p for p in POINTS if not p.endswith("renamed")), itertools.cycle(["enospc", "eio"]), strict=False)
-        )
-    ],
-)
+@pytest.mark.parametrize(("point", "action"), FAILING)
 def test_a_failing_disk_publishes_nothing(home: Path, monkeypatch: pytest.MonkeyPatch, point: str, action: str) -> None:
     """A full or failing disk at any write ends with a sentence; latest is whole, and a rerun finishes."""
     monkeypatch.setattr(durable, "_passages", durable.Counter())
