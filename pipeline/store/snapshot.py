@@ -128,8 +128,9 @@ def _made(place: Path, index: Index, content: Staged, origin: Origin, day: dt.da
     path = place / f"{origin.snapshot_id}.duckdb"
     with replacing(path, point="snapshot.file") as temporary:
         with _telling(place):
-            sums = build.write(temporary, content, day, _seen(place, index.entry(None) if index.latest else None))
-            judged = _values(place, index, temporary)
+            latest = index.entry(None) if index.latest else None
+            sums = build.write(temporary, content, day, _seen(place, latest))
+            judged = _values(place, latest, temporary)
             manifest = build.complete(temporary, origin, judged.digests)
             _judge(temporary, judged, sums)
             temporary.chmod(stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH)
@@ -141,11 +142,10 @@ def _made(place: Path, index: Index, content: Staged, origin: Origin, day: dt.da
     ready.done(Published(entry, path, is_new=True, digests=digests))
 
 
-def _values(place: Path, index: Index, temporary: Path) -> Judged:
+def _values(place: Path, latest: Entry | None, temporary: Path) -> Judged:
     """The tables as written, each value held against its rule, and their digests; raises where there is nothing new."""
     with reading(temporary) as con:
         judged = validate.values(con)
-    latest = index.entry(None) if index.latest else None
     if latest and _says_the_same(place, latest, judged.digests):
         raise _NothingNew(Published(latest, place / latest.file, is_new=False, digests=judged.digests))
     return judged

@@ -80,10 +80,7 @@ class Staged(Mapping[str, pl.DataFrame]):
     @contextmanager
     def open(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A connection that can run the queries; it is bounded, and spills beside the parts."""
-        spill = str(self.folder / "spill")
-        config: dict[str, str | bool | int | float | list[str]]
-        config = {"memory_limit": MEMORY, "threads": 2, "temp_directory": spill}
-        with duckdb.connect(config=config) as con:
+        with _bounded(str(self.folder / "spill")) as con:
             yield con
 
     def ask(self, query: str) -> list[tuple[object, ...]]:
@@ -120,13 +117,19 @@ class Staged(Mapping[str, pl.DataFrame]):
 @contextmanager
 def reading(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """A snapshot's file to be read whole: in bounded memory, orders and joins spill to a folder that goes."""
-    with tempfile.TemporaryDirectory(prefix="atlas-") as spill:
-        config: dict[str, str | bool | int | float | list[str]]
-        config = {"memory_limit": MEMORY, "threads": 2, "temp_directory": spill}
-        with duckdb.connect(config=config) as con:  # attached: who holds the file open has it with other settings
-            con.execute(f"ATTACH {quoted(str(path))} AS held (READ_ONLY)")
-            con.execute("USE held")
-            yield con
+    with tempfile.TemporaryDirectory(prefix="atlas-") as spill, _bounded(spill) as con:
+        con.execute(f"ATTACH {quoted(str(path))} AS held (READ_ONLY)")  # who holds it open has it with other settings
+        con.execute("USE held")
+        yield con
+
+
+@contextmanager
+def _bounded(spill: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection of its own that holds at most `MEMORY` and spills to this folder."""
+    config: dict[str, str | bool | int | float | list[str]]
+    config = {"memory_limit": MEMORY, "threads": 2, "temp_directory": spill}
+    with duckdb.connect(config=config) as con:
+        yield con
 
 
 def in_order(table: Table) -> str:
