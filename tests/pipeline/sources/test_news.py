@@ -32,7 +32,7 @@ def test_formulas_add_up_to_the_rows_they_give() -> None:
 
 
 def test_what_is_no_language_model_is_counted_apart() -> None:
-    """A row exists for 88 % of the catalogue's language models; speech synthesis (VITS) alone is 6 % of its repositories.
+    """A row exists for 88 % of the language models; speech synthesis alone is 6 % of the repositories.
 
     Both shares are there: of all repositories, and of those that can be language models by their model_type.
     """
