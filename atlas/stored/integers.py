@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from atlas.stored import kept
-from atlas.stored.form import Form, Part, Unsaid, bits_of, ceil, group_of, head_apart
+from atlas.stored.form import Form, Part, Unsaid, bits_of, ceil, group_of, head_apart, whole
 from atlas.stored.matching import expression, inside, spellings, texts
 from atlas.stored.scheme import Context, Scheme, keeps
 from atlas.stored.settings import Settings
@@ -42,6 +42,8 @@ class Own(NamedTuple):
 
 def scheme(s: Settings, c: Context) -> Scheme:
     """The form of every module. Raises `Unsaid`."""
+    if s.get("is_marlin_format") is True:
+        raise Unsaid("the files are laid out for the Marlin kernel, and what they hold beside the weights is not said")
     packing, own = _packing(s), _chosen(s, c)
     maker = _maker(s.get("data_type"), packing, _scale(s, c, packing))
 
@@ -166,7 +168,7 @@ def _maker(stated: Any, packing: str, scale: str) -> Maker:
 
 
 def _microscaled(u: Unit) -> Form:
-    parts = Part("weight", "U8", (u.out, u.into // 2)), Part("scale", "U8", (u.out, u.into // 32))
+    parts = Part("weight", "U8", (u.out, whole(u.into, 2))), Part("scale", "U8", (u.out, whole(u.into, 32)))
     return Form("mxfp4", 4, 32, "two to a byte along in", parts)
 
 
@@ -175,7 +177,7 @@ def _packed(u: Unit, own: Own, packing: str, scale: str) -> Form:
     bits, group = own.bits, group_of(own.group, u.into)
     groups = ceil(u.into, group)
     along_out = packing == AWQ
-    packed = (u.into, u.out * bits // 32) if along_out else (u.into * bits // 32, u.out)
+    packed = (u.into, whole(u.out * bits, 32)) if along_out else (whole(u.into * bits, 32), u.out)
     parts = [
         Part("weight", "I32", packed),
         Part("zero_point", "I32", (groups, ceil(u.out * bits, 32))),

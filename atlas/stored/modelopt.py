@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from atlas.stored import kept
-from atlas.stored.form import Form, Part, Unsaid, ceil, group_of, head_apart
+from atlas.stored.form import Form, Part, Unsaid, ceil, group_of, head_apart, whole
 from atlas.stored.matching import shell, spellings, texts
 from atlas.stored.scheme import Context, Scheme, caches
 from atlas.stored.settings import Settings
@@ -125,7 +125,7 @@ def _nvfp4(u: Unit, how: _How) -> Form:
     """Two weights a byte, F8 scales, a scale over those and one for the inputs; fused experts share the two."""
     once = u.stacked
     two = tuple(p._replace(once=once) for p in _TWO)
-    parts = Part("weight", "U8", (u.out, u.into // 2)), Part("scale", "F8_E4M3", (u.out, u.into // how.group))
+    parts = Part("weight", "U8", (u.out, whole(u.into, 2))), Part("scale", "F8_E4M3", (u.out, whole(u.into, how.group)))
     return Form("nvfp4", 4, how.group, "two to a byte along in", (*parts, *two))
 
 
@@ -153,18 +153,18 @@ def _fp8_channel(u: Unit, how: _How) -> Form:
 
 
 def _mxfp4(u: Unit, how: _How) -> Form:
-    parts = Part("weight", "U8", (u.out, u.into // 2)), Part("scale", "U8", (u.out, u.into // how.group))
+    parts = Part("weight", "U8", (u.out, whole(u.into, 2))), Part("scale", "U8", (u.out, whole(u.into, how.group)))
     return Form("mxfp4", 4, how.group, "two to a byte along in", parts)
 
 
 def _mxfp8(u: Unit, how: _How) -> Form:
-    parts = Part("weight", "F8_E4M3", u.shape), Part("scale", "U8", (u.out, u.into // how.group))
+    parts = Part("weight", "F8_E4M3", u.shape), Part("scale", "U8", (u.out, whole(u.into, how.group)))
     return Form("mxfp8", 8, how.group, "none", parts)
 
 
 def _awq(u: Unit, how: _How) -> Form:
     """Two weights a byte along the outputs, F32 scales per group, one for the inputs where it could not be folded."""
-    parts = [Part("weight", "U8", (u.out // 2, u.into)), Part("scale", "F32", (u.out, ceil(u.into, how.group)))]
+    parts = [Part("weight", "U8", (whole(u.out, 2), u.into)), Part("scale", "F32", (u.out, ceil(u.into, how.group)))]
     if how.pre_scaled and u.module.endswith(_PRE_SCALED):
         parts.append(Part("scale", how.dtype, (u.into,)))
     return Form("awq", 4, how.group, "two to a byte along out", tuple(parts))

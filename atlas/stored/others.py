@@ -7,7 +7,7 @@ from typing import Any
 
 from atlas.stored import kept
 from atlas.stored.bitsandbytes import untouched
-from atlas.stored.form import Form, Part, Unsaid, bits_of, ceil, group_of
+from atlas.stored.form import Form, Part, Unsaid, bits_of, ceil, group_of, whole
 from atlas.stored.matching import ends, inside, skipped, texts
 from atlas.stored.scheme import Context, Scheme, keeps
 from atlas.stored.settings import Settings
@@ -117,7 +117,7 @@ def mxfp4(s: Settings, c: Context) -> Scheme:
     def form(u: Unit) -> Form | None:
         if u.kind != EXPERT or skips(u.module):
             return None
-        parts = Part("weight", "U8", (u.out, u.into // 32, 16)), Part("scale", "U8", (u.out, u.into // 32))
+        parts = Part("weight", "U8", (u.out, whole(u.into, 32), 16)), Part("scale", "U8", (u.out, whole(u.into, 32)))
         return Form("mxfp4", 4, 32, "two to a byte along in", parts)
 
     return Scheme(form, keeps(c.dtype))
