@@ -17,13 +17,13 @@ import polars as pl
 
 import pipeline
 from atlas.refusal import Refused
-from atlas.stored.answer import HEADER
+from atlas.stored.answer import HEADER, INDEX
 from pipeline.errors import AtlasError, Invalid, NotFound, Upstream
 from pipeline.hub.crawl import CrawlResult, Progress
 from pipeline.hub.crawl import Staged as Stages
 from pipeline.hub.listing import Selection
 from pipeline.refresh import batches, holding, repositories, tables, unchanged, workers
-from pipeline.sources import catalogue, changed, disk, measured, news, peers
+from pipeline.sources import beside, catalogue, changed, disk, measured, news, peers
 from pipeline.sources.beside import LACKING
 from pipeline.store import shelf, sightings, snapshot
 from pipeline.store.columns import Columns
@@ -173,13 +173,18 @@ def from_folder(path: Path, day: dt.date) -> list[tables.Input]:
     bare = [tables.Input(name, None, path.name, None, UNSUPPORTED, detail=why) for name, why in disk.without(path)]
     if bare and not disk.holds_configs(path):
         return bare
-    return [*bare, *(_input(name, raw, path.name, day) for name, raw in disk.configs(path))]
+    folders = disk.checkpoints(path)
+    return [*bare, *(_input(name, raw, path.name, day, folders.get(name)) for name, raw in disk.configs(path))]
 
 
-def _input(name: str, raw: disk.Content, source: str, day: dt.date) -> tables.Input:
+def _input(name: str, raw: disk.Content, source: str, day: dt.date, folder: Path | None) -> tables.Input:
     if isinstance(raw, Refused):
         return tables.Input(name, None, source, None, Outcome.MISSING.value, detail=raw.reason)
-    return tables.Input(name, raw, source, day)
+    try:
+        settings = () if folder is None else tuple(beside.written(folder))
+    except OSError:  # a settings file that cannot be read is as if it were not there
+        settings = ()
+    return tables.Input(name, raw, source, day, settings=settings)
 
 
 def crawl(options: Options, day: dt.date, watch: Callable[[Progress], None] | None) -> CrawlResult:
@@ -256,30 +261,41 @@ def _each(done: int, step: int, tell: Callable[[int], None]) -> None:
 
 
 def with_headers(options: Options, content: Staged, watch: Callable[[Progress], None] | None = None) -> Staged:
-    """The content with the most downloaded repositories held against their own safetensors headers.
+    """The content with repositories held against their own safetensors headers.
 
-    A repository whose headers cannot be read has a row that says why; the refresh goes on.
+    These are the most downloaded of the Hub, as many as were asked for, and every checkpoint of a folder that holds
+    weights. A repository whose headers cannot be read has a row that says why; the refresh goes on.
     """
-    if not options.headers:
-        return content
-    names = content.ask(
-        f"SELECT repo_id FROM {content.table('models')} SEMI JOIN {_measurable(content)} USING (config_id)"
-        f" WHERE source = '{HUB}' ORDER BY downloads DESC NULLS LAST, repo_id LIMIT {options.headers}"
-    )
+    at = _weighed_at(options, content)
     columns = Columns(CHECKS)
-    for done, (name,) in enumerate(names):
+    for done, (name, target) in enumerate(at.items()):
         if watch:
-            watch(Progress("headers", done, options.headers, 0, 0.0))
-        row, found = held_against_headers(str(name), options.endpoint)
+            watch(Progress("headers", done, len(at), 0, 0.0))
+        row, found = held_against_headers(name, target, options.endpoint)
         columns.add(tuple(row[c] for c in CHECKS.columns))
         if found is not None:
             _note_headers(content, str(name), found)
-    content.add(CHECKS.name, columns.frame())
+    if at:
+        content.add(CHECKS.name, columns.frame())
     for table, key, read in (("stored", "subject", OF_HEADERS), ("configs", "config_id", MEASURED)):
         if content.has(read):
             old, new = content.table(table), content.given(read)
             content.decide(table, f"SELECT * FROM {old} ANTI JOIN {new} USING ({key}) UNION ALL FROM {new}")
     return content
+
+
+def _weighed_at(options: Options, content: Staged) -> dict[str, str | Path]:
+    """The repositories whose headers are read, each with where they are."""
+    if options.source not in (CATALOGUE, HUB):
+        found = disk.checkpoints(Path(options.source))
+        return {name: folder for name, folder in found.items() if beside.has_weights(folder)}
+    if not options.headers:
+        return {}
+    names = content.ask(
+        f"SELECT repo_id FROM {content.table('models')} SEMI JOIN {_measurable(content)} USING (config_id)"
+        f" WHERE source = '{HUB}' ORDER BY downloads DESC NULLS LAST, repo_id LIMIT {options.headers}"
+    )
+    return {str(name): str(name) for (name,) in names}
 
 
 OF_HEADERS, MEASURED = "of_headers", "measured"
@@ -305,13 +321,17 @@ def _note_headers(content: Staged, name: str, found: Verified) -> None:
         content.add(MEASURED, repositories.measured(config, row.params_checkpoint, found.evidence))
 
 
-def held_against_headers(name: str, endpoint: str | None) -> tuple[dict[str, Any], Verified | None]:
-    """The row of `checks` that a repository's headers give, or that says why they give none; and what they hold."""
-    from pipeline.verify.verification import check_row, verify
+def held_against_headers(name: str, target: str | Path, endpoint: str | None) -> tuple[dict[str, Any], Verified | None]:
+    """The row of `checks` that a repository's headers give, or that says why they give none; and what they hold.
+
+    `target` is the repository's name on the Hub, or its folder.
+    """
+    from pipeline.verify.verification import check_row, on_disk, on_hub
 
     try:
-        found = verify(name, endpoint)
-        return check_row(found), found if found.stored.evidence == HEADER else None
+        found = on_disk(target) if isinstance(target, Path) else on_hub(target, endpoint=endpoint)
+        found = msgspec.structs.replace(found, name=name)
+        return check_row(found), found if found.stored.evidence in (HEADER, INDEX) else None
     except Exception as error:  # noqa: BLE001 - what one stranger's header holds ends no refresh
         why = str(error).splitlines()[0] if isinstance(error, AtlasError) else f"unreadable: {type(error).__name__}"
         nothing = {"repo_id": name, "kind": "headers", "source": "its own headers", "expected": None, "derived": None}

@@ -208,6 +208,7 @@ def _published(options: Options, gathered: Gathered, batch: int) -> Report:
         size=batch,
         tick=lambda n: dial.derived(n, gathered.listed),
     )
+    content = steps.with_headers(options, content)
     with ExitStack() as held:
         published = publish(held, validate(held, options, gathered, content), gathered)
     built = build_guide(options.home, published.path)
