@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from atlas.stored import kept
-from atlas.stored.form import Form, Part, Unsaid, bits_of, ceil, group_of, head_apart, whole
+from atlas.stored.form import DTYPES, Form, Part, Unsaid, bits_of, ceil, group_of, head_apart, whole
 from atlas.stored.matching import exact_or_re, texts
 from atlas.stored.scheme import Context, Scheme, caches
 from atlas.stored.settings import Settings
@@ -48,7 +48,7 @@ def scheme(s: Settings, c: Context) -> Scheme:
         return None if group is None else _form(u, group, c.dtype, how)
 
     targets = tuple(g.named for g in groups if not g.every)
-    added = caches(c, c.dtype, (1,)) if _keeps_scales(_object(s.get("kv_cache_scheme"))) else ()
+    added = caches(c, c.dtype, (1,)) if _keeps_scales(s.get("kv_cache_scheme")) else ()
     return Scheme(form, kept.bias_alone(c), added, targets, splits_experts=True, takes_subclasses=True)
 
 
@@ -67,8 +67,11 @@ def _dense(version: Any) -> bool:
     return found is not None and (int(found[1]), int(found[2])) >= _DENSE
 
 
-def _keeps_scales(cache: Mapping[str, Any]) -> bool:
+def _keeps_scales(stated: Any) -> bool:
     """Whether a scale of keys and one of values are stored for every layer. Raises `Unsaid`."""
+    cache = _object(stated)
+    if stated is not None and not isinstance(stated, dict):
+        raise Unsaid("kv_cache_scheme is no object")
     if not cache or cache.get("dynamic") is True:
         return False
     if cache.get("strategy") not in (None, "tensor") or cache.get("symmetric") is False:
@@ -95,10 +98,40 @@ def _group(g: Mapping[str, Any], general: Any) -> _Group:
     form, weights = g.get("format") or general, _object(g.get("weights"))
     if not isinstance(form, str) or not weights:
         raise Unsaid("a group of config_groups has no format or no weights")
+    _fits(form, weights)
     targets = texts(g.get("targets"), "targets")
     named, inputs = exact_or_re([t for t in targets if t != _LINEAR]), _object(g.get("input_activations"))
     beside = (*_static(inputs), *_static(_object(g.get("output_activations"))))
     return _Group(named, _LINEAR in targets, form, weights, beside, bool(inputs))
+
+
+_OF_FORMATS: Mapping[str, Mapping[str, Any]] = {
+    "nvfp4-pack-quantized": {"type": "float", "num_bits": 4, "group_size": 16},
+    "mxfp4-pack-quantized": {"type": "float", "num_bits": 4, "group_size": 32},
+    "mxfp8-quantized": {"type": "float", "num_bits": 8, "group_size": 32},
+    "float-quantized": {"type": "float", "num_bits": 8},
+    "int-quantized": {"type": "int"},
+    "pack-quantized": {"type": "int"},
+}
+"""What the weights of a group can only be in each format."""
+
+
+def _fits(form: str, weights: Mapping[str, Any]) -> None:
+    """Raises `Unsaid` where a group states numbers that its format does not hold."""
+    for key, only in _OF_FORMATS.get(form, {}).items():
+        if weights.get(key) not in (None, only):
+            raise Unsaid(
+                f"a group of format {form} states {key} {str(weights[key])[:20]}, which the format never holds"
+            )
+
+
+def _scale_type(weights: Mapping[str, Any], dtype: str) -> str:
+    """The type of the scales: the model's, or what the group states. Raises `Unsaid`."""
+    stated = weights.get("scale_dtype")
+    found = dtype if stated is None else DTYPES.get(str(stated).removeprefix("torch."))
+    if found is None:
+        raise Unsaid(f"scale_dtype {str(stated)[:20]!r} is no type that is described for such scales")
+    return found
 
 
 def _static(stated: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
@@ -170,7 +203,8 @@ def _plain(u: Unit, g: _Group, dtype: str, how: _Pack) -> Form:
     del how
     scales, group, word = _scales(u, g.weights)
     bits, is_float = bits_of(g.weights.get("num_bits")), g.weights.get("type") == "float"
-    parts = [Part("weight", "F8_E4M3" if is_float else "I8", u.shape), Part("scale", dtype, scales)]
+    own = _scale_type(g.weights, dtype)
+    parts = [Part("weight", "F8_E4M3" if is_float else "I8", u.shape), Part("scale", own, scales)]
     if g.weights.get("symmetric") is False:
         parts.append(Part("zero_point", "I8", scales))
     parts += _beside(g, dtype)
@@ -189,7 +223,7 @@ def _packed(u: Unit, g: _Group, dtype: str, how: _Pack) -> Form:
     parts = [
         Part("weight", "I32", (u.out, _words(u.into, bits, how))),
         Part("settings", how.shape, (2,)),
-        Part("scale", dtype, scales),
+        Part("scale", _scale_type(w, dtype), scales),
     ]
     if w.get("symmetric") is False:
         if word not in ("group", "channel"):

@@ -96,21 +96,43 @@ def _weight_of(bias: Unit) -> Unit:
 def _chosen(s: Settings, c: Context) -> Callable[[Unit], Own | None]:
     """Which modules are packed, with how many bits. Raises `Unsaid`."""
     general = Own(bits_of(s.get("bits") if s.get("bits") is not None else s.get("w_bit"), _BITS), _general_group(s))
+    _of_decoder_alone(s)
     left = inside(texts(s.get("modules_to_not_convert"), "modules_to_not_convert"))
     rules, named = [*_rules(s)], _in_block(s.get("modules_in_block_to_quantize"))
     head = s.get("lm_head") is True or s.get("quant_lm_head") is True
     head_apart(is_tied=c.is_tied, taken=head)
 
     def own(u: Unit) -> Own | None:
-        if u.kind in (TABLE, ROUTER, GATE) or u.component in APART or left(u.module) or not named(u):
-            return None
         names = spellings(u.module.replace("{e}", "0"))
+        if u.kind in (TABLE, ROUTER, GATE) or u.component in APART:
+            return _left_wide(s, names)
+        if left(u.module) or (u.kind != HEAD and not named(u)):
+            return None
         for taken, stated in rules:
             if any(taken(n) for n in names):
                 return _override(stated, general)
         return None if u.kind == HEAD and not head else general
 
     return own
+
+
+_TOWERS = ("vis", "audio", "image", "tower")
+"""What the names of blocks beside the language model have in them."""
+
+
+def _of_decoder_alone(s: Settings) -> None:
+    """Raises `Unsaid` where AutoRound was told to pack blocks of towers too."""
+    for key in ("block_name_to_quantize", "to_quant_block_names"):
+        if any(word in str(s.get(key)) for word in _TOWERS):
+            raise Unsaid(f"{key} names blocks of a tower, and which of their modules are packed is not said")
+
+
+def _left_wide(s: Settings, names: tuple[str, ...]) -> None:
+    """Tables, routers and towers stay; raises `Unsaid` where settings give one of them, by its name, fewer bits."""
+    for name in names:
+        bits = _object(_object(s.get("extra_config")).get(name)).get("bits", PLAIN)
+        if bits not in (PLAIN, 2 * PLAIN):
+            raise Unsaid(f"extra_config packs {name[:80]}, and modules of its kind stay wide by rule")
 
 
 def _general_group(s: Settings) -> Any:

@@ -44,6 +44,7 @@ def scheme(s: Settings, c: Context) -> Scheme:
     of = _by_module(layers) if algorithm == "MIXED_PRECISION" else None
     if of is None:
         _maker(algorithm)
+        _undisputed(s, algorithm)
     head_apart(is_tied=c.is_tied, taken=not left("lm_head") and (of is None or of("lm_head") is not None))
     pre = s.get("pre_quant_scale") is True
 
@@ -61,6 +62,19 @@ def scheme(s: Settings, c: Context) -> Scheme:
     added = caches(c, "F32", ()) if kv else ()
     fused = c.model_type in _FUSED
     return Scheme(form, kept.router_and_bias(c), added, splits_experts=not fused, drops_buffers=True)
+
+
+_BITS_OF = {"NVFP4": 4, "W4A16_NVFP4": 4, "MXFP4": 4, "W4A16_AWQ": 4, "FP8": 8, "FP8_PB_WO": 8, "MXFP8": 8}
+
+
+def _undisputed(s: Settings, algorithm: str) -> None:
+    """Raises `Unsaid` where the groups beside an algorithm state other bits or another group of weights."""
+    bits, group = _BITS_OF.get(algorithm.upper()), s.get("group_size") or _GROUPS.get(algorithm.upper())
+    for each in _object(s.get("config_groups")).values():
+        weights = _object(_object(each).get("weights"))
+        for key, only in (("num_bits", bits), ("group_size", group)):
+            if only is not None and weights.get(key) not in (None, only):
+                raise Unsaid(f"quant_algo is {algorithm[:40]}, and a group states {key} {str(weights[key])[:20]}")
 
 
 def by_module(s: Settings, dtype: str) -> Callable[[Unit], Form | None]:

@@ -117,6 +117,11 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
     ),
     # as transformers reads files from before the method had a name: a scale per output, a mark for each matrix
     "bitsandbytes without a name": ({"load_in_8bit": True}, {"I8": N, "F32": OUTS, "U8": MATRICES, "BF16": REST}),
+    # as one that states the scales' type writes them
+    "int8 channel, wide scales": (
+        compressed("int-quantized", {"num_bits": 8, "strategy": "channel", "scale_dtype": "torch.float32"}),
+        {"I8": N, "F32": OUTS, "BF16": REST},
+    ),
     # zeros of groups of 128: 576 words as GPTQ's
     "int4 packed, asymmetric": (
         compressed("pack-quantized", {**GROUP_64, "group_size": 128, "symmetric": False}),
@@ -219,6 +224,33 @@ SAYS_TOO_LITTLE: dict[str, tuple[dict[str, Any], str]] = {
         compressed("pack-quantized", {"num_bits": 4, "strategy": "tensor", "symmetric": False}),
         "are not packed",
     ),
+    "eight bits in a format of four": (
+        compressed("nvfp4-pack-quantized", {"type": "float", "num_bits": 8}),
+        "states num_bits 8, which the format never holds",
+    ),
+    "a type of scales that is none": (
+        compressed("int-quantized", {"num_bits": 8, "strategy": "channel", "scale_dtype": "x"}),
+        "scale_dtype 'x'",
+    ),
+    "a cache's settings as a text": (compressed("pack-quantized", GROUP_64, kv_cache_scheme="fp8"), "is no object"),
+    "an algorithm and a group of other bits": (
+        modelopt("NVFP4", config_groups={"group_0": {"weights": {"num_bits": 8}}}),
+        "quant_algo is NVFP4, and a group states num_bits 8",
+    ),
+    "an algorithm and another group": (
+        modelopt("NVFP4", config_groups={"group_0": {"weights": {"num_bits": 4, "group_size": 32}}}),
+        "states group_size 32",
+    ),
+    "blocks of a tower": (
+        {**GPTQ, "quant_method": "auto-round", "block_name_to_quantize": "visual.blocks,model.layers"},
+        "names blocks of a tower",
+    ),
+    "a table packed by name": (
+        {**GPTQ, "quant_method": "auto-round", "extra_config": {"model.embed_tokens": {"bits": 4}}},
+        "extra_config packs model.embed_tokens",
+    ),
+    "an activation scheme of tomorrow": ({"quant_method": "fp8", "activation_scheme": "x"}, "activation_scheme 'x'"),
+    "wide again": ({**OWN, "dequantize": True}, "may have been saved wide"),
     "Marlin's layout": ({**GPTQ, "is_marlin_format": True}, "laid out for the Marlin kernel"),
     "weights that stay wide": (
         {"quant_method": "bitsandbytes", "load_in_8bit": True, "llm_int8_has_fp16_weight": True},
