@@ -242,11 +242,21 @@ SAYS_TOO_LITTLE: dict[str, tuple[dict[str, Any], str]] = {
         "states group_size 32",
     ),
     "blocks of a tower": (
-        {**GPTQ, "quant_method": "auto-round", "block_name_to_quantize": "visual.blocks,model.layers"},
+        {
+            **GPTQ,
+            "quant_method": "auto-round",
+            "packing_format": "auto_round",
+            "block_name_to_quantize": "visual.blocks,model.layers",
+        },
         "names blocks of a tower",
     ),
     "a table packed by name": (
-        {**GPTQ, "quant_method": "auto-round", "extra_config": {"model.embed_tokens": {"bits": 4}}},
+        {
+            **GPTQ,
+            "quant_method": "auto-round",
+            "packing_format": "auto_round",
+            "extra_config": {"model.embed_tokens": {"bits": 4}},
+        },
         "extra_config packs model.embed_tokens",
     ),
     "an activation scheme of tomorrow": ({"quant_method": "fp8", "activation_scheme": "x"}, "activation_scheme 'x'"),
