@@ -109,5 +109,3 @@ def scores(labels: int, d: int, bias: bool, role: Role) -> Part:
     """The last matrix of a classifier."""
     made = [Tensor("classifier.weight", (labels, d), X, role), *[vector("classifier.bias", labels, X)] * bias]
     return kept("head.scores", *made)
-
-

@@ -118,5 +118,3 @@ def prompt_tables(rows: int, kinds: int, d: int) -> list[Tensor]:
 def position_bias(rows: int, heads: int) -> Tensor:
     """One table of position biases for all layers (CPM-Ant)."""
     return table("position_bias.relative_attention_bias", rows, heads, Component.ATTENTION)
-
-

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from atlas.numbers.structure import Tensor
-from atlas.parts.ends import block_queries, kept, with_head_rows
+from atlas.parts import ends as built
+from atlas.parts.ends import block_queries, with_head_rows
 from atlas.parts.norms import gated_norm
 from atlas.parts.streams import altup_streams, connection_head, layer_tables, residual
 from atlas.readers.ends import Made, decoder, head_of
 from atlas.reading.arithmetic import size
 from atlas.reading.config import Config
-from schemas.vocabulary import Component, Role
 
 
 def beside(c: Config) -> Made:
@@ -28,12 +27,12 @@ def beside(c: Config) -> Made:
     made = tuple(_stated(each, c) for each in said["tensors"])
     if "when" in said and not c.flag(said["when"]):
         return parts, cls
-    return (*parts, kept(said["kind"], *made)), cls
+    return (*parts, built.beside(said["kind"], made)), cls
 
 
-def _stated(said: Sequence[str], c: Config) -> Tensor:
+def _stated(said: Sequence[str], c: Config) -> built.Stated:
     name, component, role, *axes = said
-    return Tensor(name, tuple(size(axis, c.count) for axis in axes), Component(component), Role(role))
+    return built.Stated(name, component, role, tuple(size(axis, c.count) for axis in axes))
 
 
 def per_layer(c: Config) -> Made:

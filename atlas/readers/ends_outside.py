@@ -77,6 +77,5 @@ def _predictor(c: Config, d: int) -> tuple[Part, ...]:
 
 
 ENDS: dict[str, Callable[[Config], Made]] = {
-    f.__name__: f
-    for f in (low_rank_streams, drafter, canvas, talker, codebooks, scores_by_layer)
+    f.__name__: f for f in (low_rank_streams, drafter, canvas, talker, codebooks, scores_by_layer)
 }
