@@ -14,7 +14,7 @@ from pipeline.text import shorten, terminal
 
 if TYPE_CHECKING:
     from pipeline.hub.listing import Selection
-    from pipeline.refresh.steps import Report
+    from pipeline.refresh.records import Report
 
 FEW = 8
 NEWS = {"model_type": "model types", "class": "classes", "key": "unread keys"}
@@ -56,7 +56,8 @@ def run(
     """
     from pipeline.errors import Usage
     from pipeline.hub import login
-    from pipeline.refresh.steps import Options, refresh
+    from pipeline.refresh.records import Options
+    from pipeline.refresh.steps import refresh
     from pipeline.sheets.progress import watching
 
     only_hub = {"--top": top, "--author": author, "--list": names, "--budget": budget, "--headers": headers or None}

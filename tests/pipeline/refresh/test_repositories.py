@@ -13,8 +13,9 @@ import pytest
 from hub_server import HubServer, Population, Repo
 from shrunk import checkpoints, folder
 
-from pipeline.refresh import steps
-from pipeline.refresh.steps import Options, refresh
+from pipeline.refresh import reporting, steps
+from pipeline.refresh.records import Options
+from pipeline.refresh.steps import refresh
 
 LLAMA = checkpoints()["llama"]
 
@@ -44,7 +45,7 @@ def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the catalogue nor the guide has a part in this."""
     monkeypatch.setattr(steps, "from_catalogue", list)
     monkeypatch.setattr(steps, "reported", lambda _home: {})
-    monkeypatch.setattr(steps, "build_guide", lambda *_: ([], {}))
+    monkeypatch.setattr(reporting, "build_guide", lambda *_: ([], {}))
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.cli import main
-from pipeline.refresh.steps import Options, gather, tabulate
+from pipeline.refresh.records import Options
+from pipeline.refresh.steps import gather, tabulate
 from pipeline.sources import disk
 
 SMALL = {
