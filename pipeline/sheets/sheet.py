@@ -204,6 +204,10 @@ def _state(f: Fingerprint, why: str | None, asked: Iterable[Line]) -> Iterator[L
     yield []
 
 
+def _cell(n: int | None) -> str:
+    return "-" if n is None else scaled(n)
+
+
 def _prompt_and_source(f: Fingerprint) -> Iterator[Line]:
     """What a whole prompt costs beside its weights, and a token of a source where there is one."""
     if f.prefill_attention_flops_4k and f.prefill_attention_flops_128k:
@@ -217,15 +221,9 @@ def _prompt_and_source(f: Fingerprint) -> Iterator[Line]:
 def _runtime(f: Fingerprint, stated: str) -> Iterator[Line]:
     yield title("Runtime shape", "one token, one sequence, bytes at bf16")
     way = "both ways" if f.attention_mask == "bidirectional" else "back"
-    looks = (
-        ""
-        if f.attention_flops_per_token_4k is None
-        else (
-            f"  + looking {way} {scaled(f.attention_flops_per_token_4k)} at 4K, "
-            f"{scaled(f.attention_flops_per_token_128k or 0)} at 128K"
-        )
-    )
-    yield [("  FLOPs        ", DIM), (scaled(f.flops_per_token or 0), STRONG), (looks, "")]
+    near, far = f.attention_flops_per_token_4k, f.attention_flops_per_token_128k
+    looks = "" if near is None or far is None else f"  + looking {way} {scaled(near)} at 4K, {scaled(far)} at 128K"
+    yield [("  FLOPs        ", DIM), (_cell(f.flops_per_token), STRONG), (looks, "")]
     yield from _prompt_and_source(f)
     if f.decode_bytes_per_token_4k is not None and f.decode_bytes_per_token_128k is not None:
         yield [
@@ -258,15 +256,13 @@ def _degrees(f: Fingerprint) -> Iterator[Line]:
 
 def _batches(f: Fingerprint) -> Iterator[Line]:
     """Experts that a batch touches, and what is sent for one token."""
-    if f.experts_touched_b64 is None or f.dispatch_bytes_per_token is None:
+    touched = [n for n in (f.experts_touched_b8, f.experts_touched_b64, f.experts_touched_b256) if n is not None]
+    sent, back = f.dispatch_bytes_per_token, f.combine_bytes_per_token
+    if len(touched) < 3 or sent is None or back is None:
         return
-    touched = ", ".join(f"{n or 0:,.1f}" for n in (f.experts_touched_b8, f.experts_touched_b64, f.experts_touched_b256))
-    yield [("  batch        ", DIM), (f"8, 64, 256 tokens touch {touched} experts a layer", "")]
-    yield [
-        ("  network      ", DIM),
-        (f"{binary(f.dispatch_bytes_per_token)} sent to experts and ", ""),
-        (f"{binary(f.combine_bytes_per_token or 0)} back, a token at bf16", ""),
-    ]
+    each = ", ".join(f"{n:,.1f}" for n in touched)
+    yield [("  batch        ", DIM), (f"8, 64, 256 tokens touch {each} experts a layer", "")]
+    yield [("  network      ", DIM), (f"{binary(sent)} sent to experts, {binary(back)} back, a token at bf16", "")]
 
 
 def _stated(derived: Derived) -> str:
