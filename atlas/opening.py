@@ -17,7 +17,7 @@ from atlas.reading import classes, correct, per_layer, switches, types
 from atlas.reading.answers import DERIVED
 from atlas.reading.classes import model_type_of
 from atlas.reading.config import Config
-from atlas.reading.twofold import TIE
+from atlas.reading.levels import TIE
 from atlas.refusal import Refused, bad_value, contradiction, not_derivable, shown
 from schemas.vocabulary import RefusalKind
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from atlas.numbers.structure import Part
 from atlas.parts.ends import Ends, ends, learned_vector
 from atlas.reading.config import Config
-from atlas.refusal import Refused, not_derivable, shown
+from atlas.reading.values import count
+from atlas.refusal import Refused, contradiction, not_derivable, shown
 from schemas.vocabulary import RefusalKind
 
 HEADS = {
@@ -91,6 +92,9 @@ def decoder(c: Config, *, norm_bias: bool | None = None) -> Made:
     vocab, extra, shared = c.count("vocab_size"), c.opt_count("extra_vocab_rows"), tied(c)
     if shared and head != "lm":
         shared = c.derived("tie_word_embeddings", False, "the class has no language-model head to tie")
+    rows = _rows_of_wrapper(c) if head == "lm" and not shared else None
+    if rows is not None:
+        vocab, extra = rows, vocab + (0 if extra is None else extra) - rows
     scalars = Ends(
         vocab,
         c.count("hidden_size"),
@@ -107,6 +111,23 @@ def decoder(c: Config, *, norm_bias: bool | None = None) -> Made:
         0 if extra is None else extra,
     )
     return ends(scalars) + besides(c), cls
+
+
+def _rows_of_wrapper(c: Config) -> int | None:
+    """Rows of a head that the wrapper's class builds by its own numbers; None where the language model's hold.
+
+    Raises `Refused` where that head is not as wide as the language model's state.
+    """
+    own: Mapping[str, int] | None = c.rules.outer.get("head")
+    if own is None:
+        return None
+    width, rows = (count(k, c.outer.get(k, own[k]), least=1) for k in ("hidden_size", "vocab_size"))
+    if width != c.count("hidden_size"):
+        raise contradiction(
+            f"nothing is tied, and the wrapper's class builds a head of {width:,} by a hidden_size of its own, while "
+            f"the language model is {c.count('hidden_size'):,} wide"
+        )
+    return rows
 
 
 def besides(c: Config) -> tuple[Part, ...]:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from atlas.parse import Raw
 from atlas.reading.correct import overwritten
+from atlas.reading.levels import TIE, older, silent
 
 if TYPE_CHECKING:
     from atlas.reading.config import Config
 
-TIE = "tie_word_embeddings"
 WIDE = 2048
 """Width of a state from which one layer alone is more likely a draft's than a small model's made for a test."""
 
@@ -60,6 +60,12 @@ def doubt(c: Config) -> str | None:
     """Why a file that a total or header would settle is `assumed` until one does; None where it is not in doubt."""
     if may_be_draft(c):
         return DRAFT
+    if silent(c.raw, c.outer, c.rules):
+        taken = "false is taken here: it was saved by 4" if older(c.outer) else "true is taken here"
+        return (
+            f"assumed: no level of the file states {TIE}; the wrapper's class takes true since transformers 5.0, the "
+            f"language model's takes false, as files saved by 4 mean it; a total or header says which holds; {taken}"
+        )
     if not any(True for _ in _of_levels(c)) or TIE not in c.raw:
         return None
     said = ("false", "true")

@@ -3,4 +3,4 @@
 `steps` is what commands and flows call.
 """
 
-__all__ = ["batches", "cited", "holding", "records", "rederive", "reporting", "steps", "unchanged"]
+__all__ = ["batches", "cited", "headers", "holding", "records", "rederive", "reporting", "steps", "unchanged"]

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atlas.stored.answer import HEADER
+import msgspec
+
+from atlas.stored.answer import HEADER, INDEX
 from pipeline.errors import AtlasError
 from pipeline.hub.crawl import Progress
 from pipeline.refresh import repositories
-from pipeline.refresh.records import HUB, Options
+from pipeline.refresh.records import CATALOGUE, HUB, Options
+from pipeline.sources import beside, disk
 from pipeline.sources.beside import LACKING
 from pipeline.store.columns import Columns
 from pipeline.store.staged import Staged
@@ -22,30 +26,41 @@ if TYPE_CHECKING:
 
 
 def with_headers(options: Options, content: Staged, watch: Callable[[Progress], None] | None = None) -> Staged:
-    """The content with the most downloaded repositories held against their own safetensors headers.
+    """The content with repositories held against their own safetensors headers.
 
-    A repository whose headers cannot be read has a row that says why; the refresh goes on.
+    These are the most downloaded of the Hub, as many as were asked for, and every checkpoint of a folder that holds
+    weights. A repository whose headers cannot be read has a row that says why; the refresh goes on.
     """
-    if not options.headers:
-        return content
-    names = content.ask(
-        f"SELECT repo_id FROM {content.table('models')} SEMI JOIN {_measurable(content)} USING (config_id)"
-        f" WHERE source = '{HUB}' ORDER BY downloads DESC NULLS LAST, repo_id LIMIT {options.headers}"
-    )
+    at = _weighed_at(options, content)
     columns = Columns(CHECKS)
-    for done, (name,) in enumerate(names):
+    for done, (name, target) in enumerate(at.items()):
         if watch:
-            watch(Progress("headers", done, options.headers, 0, 0.0))
-        row, found = held_against_headers(str(name), options.endpoint)
+            watch(Progress("headers", done, len(at), 0, 0.0))
+        row, found = held_against_headers(name, target, options.endpoint)
         columns.add(tuple(row[c] for c in CHECKS.columns))
         if found is not None:
             _note_headers(content, str(name), found)
-    content.add(CHECKS.name, columns.frame())
+    if at:
+        content.add(CHECKS.name, columns.frame())
     for table, key, read in (("stored", "subject", OF_HEADERS), ("configs", "config_id", MEASURED)):
         if content.has(read):
             old, new = content.table(table), content.given(read)
             content.decide(table, f"SELECT * FROM {old} ANTI JOIN {new} USING ({key}) UNION ALL FROM {new}")
     return content
+
+
+def _weighed_at(options: Options, content: Staged) -> dict[str, str | Path]:
+    """The repositories whose headers are read, each with where they are."""
+    if options.source not in (CATALOGUE, HUB):
+        found = disk.checkpoints(Path(options.source))
+        return {name: folder for name, folder in found.items() if beside.has_weights(folder)}
+    if not options.headers:
+        return {}
+    names = content.ask(
+        f"SELECT repo_id FROM {content.table('models')} SEMI JOIN {_measurable(content)} USING (config_id)"
+        f" WHERE source = '{HUB}' ORDER BY downloads DESC NULLS LAST, repo_id LIMIT {options.headers}"
+    )
+    return {str(name): str(name) for (name,) in names}
 
 
 OF_HEADERS, MEASURED = "of_headers", "measured"
@@ -71,13 +86,17 @@ def _note_headers(content: Staged, name: str, found: Verified) -> None:
         content.add(MEASURED, repositories.measured(config, row.params_checkpoint, found.evidence))
 
 
-def held_against_headers(name: str, endpoint: str | None) -> tuple[dict[str, Any], Verified | None]:
-    """The row of `checks` that a repository's headers give, or that says why they give none; and what they hold."""
-    from pipeline.verify.verification import check_row, verify
+def held_against_headers(name: str, target: str | Path, endpoint: str | None) -> tuple[dict[str, Any], Verified | None]:
+    """The row of `checks` that a repository's headers give, or that says why they give none; and what they hold.
+
+    `target` is the repository's name on the Hub, or its folder.
+    """
+    from pipeline.verify.verification import check_row, on_disk, on_hub
 
     try:
-        found = verify(name, endpoint)
-        return check_row(found), found if found.stored.evidence == HEADER else None
+        found = on_disk(target) if isinstance(target, Path) else on_hub(target, endpoint=endpoint)
+        found = msgspec.structs.replace(found, name=name)
+        return check_row(found), found if found.stored.evidence in (HEADER, INDEX) else None
     except Exception as error:  # noqa: BLE001 - what one stranger's header holds ends no refresh
         why = str(error).splitlines()[0] if isinstance(error, AtlasError) else f"unreadable: {type(error).__name__}"
         nothing = {"repo_id": name, "kind": "headers", "source": "its own headers", "expected": None, "derived": None}

@@ -23,7 +23,7 @@ from pipeline.refresh import batches, holding, reporting, tables, unchanged, wor
 from pipeline.refresh.cited import reported
 from pipeline.refresh.headers import with_headers
 from pipeline.refresh.records import CATALOGUE, HUB, Gathered, Options, Report
-from pipeline.sources import catalogue, disk
+from pipeline.sources import beside, catalogue, disk
 from pipeline.store import snapshot
 from pipeline.store.snapshot import Prepared, Published
 from pipeline.store.staged import Staged
@@ -113,13 +113,18 @@ def from_folder(path: Path, day: dt.date) -> list[tables.Input]:
     ]
     if bare and not disk.holds_configs(path):
         return bare
-    return [*bare, *(_input(name, raw, path.name, day) for name, raw in disk.configs(path))]
+    folders = disk.checkpoints(path)
+    return [*bare, *(_input(name, raw, path.name, day, folders.get(name)) for name, raw in disk.configs(path))]
 
 
-def _input(name: str, raw: disk.Content, source: str, day: dt.date) -> tables.Input:
+def _input(name: str, raw: disk.Content, source: str, day: dt.date, folder: Path | None) -> tables.Input:
     if isinstance(raw, Refused):
         return tables.Input(name, None, source, None, Outcome.MISSING.value, detail=raw.reason)
-    return tables.Input(name, raw, source, day)
+    try:
+        settings = () if folder is None else tuple(beside.written(folder))
+    except OSError:  # a settings file that cannot be read is as if it were not there
+        settings = ()
+    return tables.Input(name, raw, source, day, settings=settings)
 
 
 def crawl(options: Options, day: dt.date, watch: Callable[[Progress], None] | None) -> CrawlResult:

@@ -30,7 +30,7 @@ from pipeline.hub import login
 from pipeline.hub.attempts import Job
 from pipeline.hub.crawl import Staged
 from pipeline.hub.listing import Selection, read_list
-from pipeline.refresh import batches, cited, holding, reporting, steps, unchanged
+from pipeline.refresh import batches, cited, headers, holding, reporting, steps, unchanged
 from pipeline.refresh import rederive as again
 from pipeline.refresh.records import CATALOGUE, HUB, Gathered, Options, Report
 from pipeline.scheduled import artifacts, events, tried
@@ -208,6 +208,7 @@ def _published(options: Options, gathered: Gathered, batch: int) -> Report:
         size=batch,
         tick=lambda n: dial.derived(n, gathered.listed),
     )
+    content = headers.with_headers(options, content)
     with ExitStack() as held:
         published = publish(held, validate(held, options, gathered, content), gathered)
     built = build_guide(options.home, published.path)
