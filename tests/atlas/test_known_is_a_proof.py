@@ -152,6 +152,25 @@ class TestWrappers:
         assert (found.refusal_kind, "text_config" in found.refusal_reason) == ("contradiction", True)
 
 
+class TestWindowsOfOthers:
+    """A window that a class does not read."""
+
+    @pytest.mark.parametrize(
+        ("more", "verdict"),
+        [
+            ({}, "assumed"),
+            ({"use_sliding_window": False}, "known"),
+            ({"max_position_embeddings": 8}, "known"),
+            ({"sliding_window": None}, "known"),
+        ],
+    )
+    def test_it_bounds_the_library_s_caches_all_the_same(self, more: dict[str, Any], verdict: str) -> None:
+        """Transformers 5.24 keeps 7 of 20 tokens for a Llama with a window of 8; switched off or unreached, all."""
+        found = row(LLAMA | {"sliding_window": 8} | more)
+        assert found.verdict == verdict
+        assert found.kv_bytes_per_token == row(LLAMA).kv_bytes_per_token
+
+
 class TestDerivedFiles:
     """Drafts, reward models, pruned blocks, upcycled experts and adapters."""
 
