@@ -131,6 +131,7 @@ def _states(path: str, held: Raw, told: frozenset[str], least: int) -> tuple[str
 def _held_reader(data: Raw, rules: Family) -> Config:
     """The reader of the language model that a wrapper holds, wherever published files nest it."""
     assert rules.text is not None  # noqa: S101 - only wrappers come here
+    switches.of_wrapper(data, rules)
     key = rules.text.key
     outer, inner = _held(data, key)
     if inner is None or _shapeless(inner):

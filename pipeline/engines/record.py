@@ -75,6 +75,14 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[Step, ...] = ()
 
 
+class Said(msgspec.Struct):
+    """What is taken as given, what has to be asked, and the steps, as they come up: gathered and then frozen."""
+
+    assumed: list[str] = []
+    missing: list[str] = []
+    steps: list[Step] = []
+
+
 class Unknown(Exception):
     """The engine's size cannot be said; the message is why."""
 
