@@ -458,3 +458,12 @@ def test_a_mixture_is_held_against_the_dense_model_of_its_work() -> None:
     dense = next(t for t in tables if "Only the experts used" in t[0])
     row = next(r for r in dense if r["Cost"] == "Parameters")
     assert (row["Times"], row["The technique"]) == ("3.6×", "raises")
+
+
+def test_layers_are_counted_without_what_stands_around_them() -> None:
+    """Qwen3-32B: 64 x (2 x 5,120 x 8,192 + 2 x 5,120 x 1,024 + 256 + 3 x 5,120 x 25,600 + 2 x 5,120) = 31,206,293,504.
+
+    DeepSeek-V3.2: 61 x (8,192 x 1,536 + 128 x 7,168 + 256 + 64 x 7,168) = 851.5M, without the MTP layer's indexer.
+    """
+    assert "> 31,206,293,504 weights in 64 layers" in guide.text("11-depth-and-width")
+    assert "together are 851.5M weights" in guide.text("06-sparse-attention")
