@@ -81,13 +81,18 @@ def _sizes(p: Part, twin: Part) -> str:
 def _short(name: str) -> str:
     """The end of a tensor's name, in words where it is known; two of them where one says too little."""
     words = name.removesuffix(".weight").split(".")
-    last = words[-1]
-    return WORDS.get(last) or ".".join(words[-2:] if last in _BARE else [last])
+    known = [said for word in words if (said := WORDS.get(word))]
+    return known[0] if known else ".".join(words[-2:] if words[-1] in _BARE else words[-1:])
 
 
 WORDS = {
     "e_score_correction_bias": "a correction of scores",
     "tid2eid": "a table from tokens to experts",
     "relative_attention_bias": "relative positions of its own",
+    "indexer": "an indexer of its own",
+    "v_router": "a router of values",
+    "v_experts": "experts of values",
+    "v_proj": "one projection of values",
+    "router_states_scale": "a scale of the router before",
 }
 _BARE = frozenset({"query", "bias", "linear", "norm"})

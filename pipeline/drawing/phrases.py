@@ -21,7 +21,8 @@ NAMES = {
     "conv": "Short convolution",
 }  # fmt: skip
 GATED = {"silu": "SwiGLU", "gelu": "GeGLU", "gelu_tanh": "GeGLU", "gelu_new": "GeGLU", "relu": "ReGLU",
-         "swigluoai": "clamped SwiGLU", "silu_softcapped": "softcapped SwiGLU"}  # fmt: skip
+         "swigluoai": "clamped SwiGLU", "silu_softcapped": "softcapped SwiGLU",
+         "poly_norm": "gated PolyNorm"}  # fmt: skip
 PLAIN = {"relu2": "ReLU²", "gelu": "GELU", "gelu_tanh": "GELU", "gelu_new": "GELU", "relu": "ReLU", "silu": "SiLU"}
 POSITIONS = {"rope": "RoPE", "nope": "NoPE", "alibi": "ALiBi", "relative": "relative positions"}
 NORMS = {"rmsnorm": "RMSNorm", "layernorm": "LayerNorm", "nonparametric_layernorm": "LayerNorm, no weights"}

@@ -28,6 +28,8 @@ Tables = Mapping[str, pl.DataFrame]
 """Frames by table name; a table that is left out is empty."""
 
 STORAGE_VERSION = "v1.5.0"
+SORTED, EVIDENCE = 1 << 27, 1 << 13
+"""Bytes of configs that are put in order at a time, and those that one's evidence takes, roughly."""
 WHOLE = "snapshot"
 EPOCH = dt.date(1970, 1, 1)
 """The day of a run that nothing dates."""
@@ -58,26 +60,27 @@ class Stream:
 def ordered(content: Tables, day: dt.date | None = None) -> dict[str, pl.DataFrame]:
     """Every table as `write` writes it, as frames: the registry's columns and types, in the order of its key."""
     held = staged(content)
-    selects = recorded(held, day)
+    with held.open() as con:
+        selects = recorded(con, held, day)
     return {n: held.frame(f"SELECT * FROM {q} {in_order(TABLES[n])}", n) for n, q in selects.items()}
 
 
-def recorded(content: Staged, day: dt.date | None = None, before: pl.DataFrame | None = None) -> dict[str, str]:
+def recorded(
+    con: duckdb.DuckDBPyConnection, content: Staged, day: dt.date | None = None, before: pl.DataFrame | None = None
+) -> dict[str, str]:
     """Relations of all tables: `models` as it stands and `runs` as it happened on `day` (else the day of each config).
 
     What is unchanged stands as ok: a day on which nothing changed has the digests of the day before. `before` is the
     table `sightings` of the snapshot before. Where `runs` is given, all are taken as they are.
     """
     found = {t.name: content.table(t.name) for t in (*CONTENT, *RECORDS)}
-    if content.has(RUNS.name) and content.count(RUNS.name):
+    if content.has(RUNS.name) and _one(con, f"SELECT count(*) FROM {found[RUNS.name]}"):
         return found
     models = found[MODELS.name]
     stands = f"if(outcome = '{Outcome.UNCHANGED}', '{Outcome.OK}', outcome)"
-    newest = str(day or content.ask(f"SELECT coalesce(max(as_of), DATE '{EPOCH}') FROM {models}")[0][0])
+    newest = str(day or _one(con, f"SELECT coalesce(max(as_of), DATE '{EPOCH}') FROM {models}"))
     when = f"DATE '{newest}'" if day else f"coalesce(as_of, DATE '{newest}')"
-    with content.open() as con:
-        seen = sightings.seen(con, models, found[CONFIGS.name], dt.date.fromisoformat(newest), before)
-    content.put(_SEEN, seen)
+    content.put(_SEEN, sightings.seen(con, models, found[CONFIGS.name], dt.date.fromisoformat(newest), before))
     return found | {
         MODELS.name: f"(SELECT * REPLACE ({stands} AS outcome) FROM {models})",
         RUNS.name: f"(SELECT repo_id, outcome, detail, {when} AS day FROM {models})",
@@ -86,6 +89,10 @@ def recorded(content: Staged, day: dt.date | None = None, before: pl.DataFrame |
 
 
 _SEEN = "seen"
+
+
+def _one(con: duckdb.DuckDBPyConnection, query: str) -> object:
+    return con.execute(query).fetchall()[0][0]
 
 
 def digests(content: Tables) -> dict[str, tuple[int, str]]:
@@ -103,8 +110,8 @@ def write(
 
     `day` and `before` as in `recorded`.
     """
-    selects = recorded(content, day, before)
     with content.open() as con:
+        selects = recorded(con, content, day, before)
         con.execute(f"ATTACH {quoted(str(path))} AS snapshot_file (STORAGE_VERSION '{STORAGE_VERSION}')")
         con.execute("USE snapshot_file")
         _define(con)
@@ -131,7 +138,25 @@ def complete(path: Path, origin: Origin, digests: Mapping[str, tuple[int, str]])
 
 
 def _fill(con: duckdb.DuckDBPyConnection, table: Table, rows: str) -> None:
-    con.execute(f"INSERT INTO {table.name} SELECT {_values(table)} FROM {rows} {in_order(table)}")
+    con.execute("BEGIN")  # one transaction: each would go through the log by itself
+    for part in _in_parts(con, rows) if table is CONFIGS else [rows]:
+        con.execute(f"INSERT INTO {table.name} SELECT {_values(table)} FROM {part} {in_order(table)}")
+    con.execute("COMMIT")
+
+
+def _in_parts(con: duckdb.DuckDBPyConnection, configs: str) -> list[str]:
+    """The configs as relations of about `SORTED` bytes, one after the other in the order of their key.
+
+    DuckDB cannot sort texts and lists beyond its memory, although it spills: the lists of a sort stay pinned.
+    """
+    key = CONFIGS.key[0]
+    sizes = f"SELECT {key}, sum(size_bytes + {EVIDENCE}) OVER (ORDER BY {key}) // {SORTED} AS part FROM {configs}"
+    firsts = [row[0] for row in con.execute(f"SELECT min({key}) FROM ({sizes}) GROUP BY part ORDER BY 1").fetchall()]
+    ends = [*(f" AND {key} < {quoted(first)}" for first in firsts[1:]), ""]
+    return [
+        f"(SELECT * FROM {configs} WHERE {key} >= {quoted(first)}{end})"
+        for first, end in zip(firsts, ends, strict=True)
+    ]
 
 
 def sums(con: duckdb.DuckDBPyConnection) -> dict[str, tuple[int, int]]:

@@ -60,6 +60,8 @@ def test_every_design_of_the_catalogue_is_drawn_well_formed_and_small() -> None:
         assert root.findtext(f"{SVG}title"), repo
         assert root.findtext(f"{SVG}desc"), repo
         assert not re.search(r"\bid=|<script|href|url\(", made)
+        said = ["".join(t.itertext()).replace(repo.rpartition("/")[2], "") for t in root.iter(f"{SVG}text")]
+        assert [t for t in said if re.search(r"[{}]|\b[a-z]\w*_\w|\w\.[a-z]", t)] == [], repo  # names of tensors
 
 
 def test_a_drawing_is_the_same_every_time() -> None:
