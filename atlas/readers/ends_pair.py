@@ -47,8 +47,14 @@ def _effective_tie(c: Config, kind: str, causal: bool) -> bool:
     all_tied = c.derived("all_tied", always or (stated if tables_tied is None else tables_tied), rule)
     if kind != "lm":
         c.derived("tie_word_embeddings", False, "the class has no language-model head to tie")
+    elif always and c.opt("lm_head_stored"):
+        c.derived(
+            "tie_word_embeddings", False, "a head that differs from the token table is not tied when it is loaded"
+        )
     elif always:
-        c.derived("tie_word_embeddings", True, "the class ties the head to the token table whatever the config states")
+        said = "the class ties the head to the token table whatever the config states"
+        more = "; false is stated, and a checkpoint with another head is not tied: a total or header says which"
+        c.derived("tie_word_embeddings", True, said + more * (c.raw.get("tie_word_embeddings") is False))
     elif causal and c.rules.facts.get("causal_is_untied"):
         c.derived("tie_word_embeddings", False, "the class of the decoder alone ties nothing")
     return all_tied

@@ -15,8 +15,9 @@ from shrunk import checkpoints, folder
 
 from pipeline.ask.found import Asking
 from pipeline.ask.resolver import several as look_up
-from pipeline.refresh import steps
-from pipeline.refresh.steps import Options, refresh
+from pipeline.refresh import reporting, steps
+from pipeline.refresh.records import Options
+from pipeline.refresh.steps import refresh
 
 LLAMA = checkpoints()["llama"]
 
@@ -46,7 +47,7 @@ def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the catalogue nor the guide has a part in this."""
     monkeypatch.setattr(steps, "from_catalogue", list)
     monkeypatch.setattr(steps, "reported", lambda _home: {})
-    monkeypatch.setattr(steps, "build_guide", lambda *_: ([], {}))
+    monkeypatch.setattr(reporting, "build_guide", lambda *_: ([], {}))
 
 
 @pytest.fixture
