@@ -76,7 +76,7 @@ def cells() -> Iterator[tuple[str, str]]:
         ),
         (
             part("legend", [], info=Feeding(Ffn.MOE, "", 1, "silu", is_gated=True, n_routed=32, n_shared=1, top_k=4)),
-            "32 experts, 4 used by a token, 1 shared at left",
+            "32 experts, 4 used by a token (which ones varies), 1 shared at left",
         ),
         (
             part(
@@ -117,11 +117,13 @@ def shapes() -> Iterator[tuple[str, str]]:
     tie.path("M", 20, 2, "H", 4, "V", 26, "H", 20, cls="l d")
     yield svg(tie, 30, 30), "a dashed line from embedding to head: they are one matrix"
     strip.strip(bars, [_kinds()], 0, 68)
-    yield (
-        svg(bars, 96, 68),
-        "the stack, the first layer lowest: a bar as long as what a token leaves there, pale where a window ends it;"
-        " a cell at its left, dark for experts and pale for a dense network",
-    )
+    yield svg(bars, 96, 68), STRIP
+
+
+STRIP = (
+    "the stack, the first layer lowest: a bar as long as what a token leaves there, pale where a window ends it;"
+    " a cell at its left, dark for experts and pale for a dense network"
+)
 
 
 def _kinds() -> Run:
