@@ -72,6 +72,8 @@ def doubt(c: Config) -> str | None:
     """Why a file that a total or header would settle is `assumed` until one does; None where it is not in doubt."""
     if may_be_draft(c):
         return DRAFT
+    if any(True for _ in _of_heads(c)):
+        return HEADS
     if silent(c.raw, c.outer, c.rules):
         taken = "false is taken here: it was saved by 4" if older(c.outer) else "true is taken here"
         return (
@@ -106,4 +108,9 @@ def _of_drafts(c: Config) -> Iterable[Other]:
 DRAFT = (
     "assumed: one wide layer under LlamaForCausalLM is also the whole config of an EAGLE draft, which stores a matrix "
     "over token and state and no head; a total or header says which this is"
+)
+
+HEADS = (
+    f"assumed: the file states that {TIE} is false, and the class ties the head all the same unless the checkpoint "
+    "holds another one, as T5 1.1, Flan-T5 and mT5 do; a total or header says which, and a tied one is taken here"
 )

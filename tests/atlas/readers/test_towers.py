@@ -256,10 +256,11 @@ def test_variants_built_by_the_library_are_met(shared: Path) -> None:
         ("AIDC-AI/Ovis2-1B", 1_267_417_974 - 151_936 * 896),  # the tied head is stored again
         ("AIDC-AI/Ovis2.5-2B", 2_570_429_672),
         ("AIDC-AI/Ovis2.6-30B-A3B", 31_381_977_320),
+        ("internlm/Intern-S1-mini", 8_538_804_224),
     ],
 )
-def test_ovis_makes_up_its_published_totals(repo: str, hub: int) -> None:
-    """The language model, the encoder, its head to visual words and their table are what the Hub counts."""
+def test_wrappers_make_up_their_published_totals(repo: str, hub: int) -> None:
+    """The language model, the encoder and its projector (Ovis: a head to visual words, and their table) are all."""
     found = derive(WIDTHS[repo]).fingerprint
     assert (found.params_total or 0) + (found.params_towers or 0) == hub
 
