@@ -51,6 +51,30 @@ def test_buffers_are_those_that_the_library_stores(shared: Path, which: str) -> 
     assert {name: n for name, n in more.items() if n} == {n: v for n, v in BUFFERS_APART.items() if n in exact}
 
 
+NO_TOWER = {
+    "fsmt",  # modeling_fsmt.py: `output_projection` is the head
+    "gemma4_unified_assistant",  # `pre_projection` and `post_projection` stand around the drafting model
+}
+"""Files with a part that the reference books as a projector by its name."""
+
+LANGUAGE_ALONE = {
+    "aya_vision", "fast_vlm", "gemma3n", "mllama", "moshi", "perception_lm",
+    "gemma4", "gemma4_unified",  # whole classes: their bare configuration has no config of a tower
+}  # fmt: skip
+"""Wrappers of whose library default the reference built the language model alone."""
+
+
+@pytest.mark.parametrize("which", ["published", "defaults"])
+def test_what_has_towers_is_what_the_library_builds_with_some(shared: Path, which: str) -> None:
+    """A whole class has weights of a tower or of its projector exactly where the row says so."""
+    known = [r for r in records(shared, which) if r["name"] in EXACT[which]]
+    outcomes = {r["name"]: (hold(shared, which, r).fingerprint, r["params"]["by"]) for r in known}
+    said = {name for name, (found, _) in outcomes.items() if found.has_towers}
+    built = {name for name, (_, by) in outcomes.items() if any(c.endswith(("_tower", "projector")) for c in by)}
+    assert built - said == NO_TOWER & outcomes.keys()
+    assert said - built == LANGUAGE_ALONE & outcomes.keys()
+
+
 def test_falcon_40b_keeps_eight_kv_heads(shared: Path) -> None:
     """Falcon-40b's cache is what its weights make: 60 layers x 2 x 8 heads x 64 x 2 bytes = 122,880 bytes per token."""
     record = next(r for r in records(shared, "published") if r["name"] == "tiiuae--falcon-40b")
