@@ -9,6 +9,9 @@ import pytest
 from oracle import hold, records, stored_buffers
 from places import FIXTURES
 
+from atlas.families import family
+from atlas.interpret import derive
+
 EXACT: dict[str, list[str]] = json.loads((FIXTURES / "exact.json").read_text("utf-8"))
 """The files that equal their records, by name; what leaves the list fails by name."""
 
@@ -73,6 +76,18 @@ def test_what_has_towers_is_what_the_library_builds_with_some(shared: Path, whic
     built = {name for name, (_, by) in outcomes.items() if any(c.endswith(("_tower", "projector")) for c in by)}
     assert built - said == NO_TOWER & outcomes.keys()
     assert said - built == LANGUAGE_ALONE & outcomes.keys()
+
+
+def test_a_wrapper_has_the_towers_that_its_class_builds(shared: Path) -> None:
+    """A file that states its language model alone leaves the towers to the class, which builds them all the same."""
+    known = [r for r in records(shared, "defaults") if r["name"] in EXACT["defaults"]]
+    built = {r["name"] for r in known if any(c.endswith(("_tower", "projector")) for c in r["params"]["by"])}
+    rules = {name: family(name).text for name in built - NO_TOWER}
+    plain = {name: text for name, text in rules.items() if text is not None and "." not in text.key}
+    files = {n: {"model_type": n, text.key: {"model_type": text.family}} for n, text in plain.items()}
+    found = {name: derive(file).fingerprint for name, file in files.items()}
+    assert {name for name, row in found.items() if row.verdict != "refused" and not row.has_towers} == set()
+    assert sum(row.verdict != "refused" for row in found.values()) >= 50
 
 
 def test_falcon_40b_keeps_eight_kv_heads(shared: Path) -> None:
