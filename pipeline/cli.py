@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Annotated, Any
 
 import typer
+import typer.core
 import typer.main
 
 from pipeline import __version__, commands, text
@@ -121,14 +122,36 @@ def _root(
     """
 
 
+class _Page(typer.core.TyperCommand):
+    """A command whose page of help does not say that it has one."""
+
+    def get_help_option(self, ctx: Any) -> typer.core.TyperOption | None:
+        """The option as ever, without its line."""
+        return _unsaid(super().get_help_option(ctx))
+
+
+class _Group(typer.core.TyperGroup):
+    """The same of commands that have sub-commands."""
+
+    def get_help_option(self, ctx: Any) -> typer.core.TyperOption | None:
+        """The option as ever, without its line."""
+        return _unsaid(super().get_help_option(ctx))
+
+
+def _unsaid(option: typer.core.TyperOption | None) -> typer.core.TyperOption | None:
+    if option is not None:
+        option.hidden = True
+    return option
+
+
 def _add(app: typer.Typer, name: str, module: ModuleType) -> None:
     """Register a module's `run`, or its `actions` as sub-commands."""
     if not hasattr(module, "actions"):
-        app.command(name, short_help=_purpose(module.run))(_guarded(module.run))
+        app.command(name, cls=_Page, short_help=_purpose(module.run))(_guarded(module.run))
         return
-    group = typer.Typer(rich_markup_mode=None, help=module.__doc__)
+    group = typer.Typer(cls=_Group, rich_markup_mode=None, help=module.__doc__)
     for action in module.actions:
-        group.command(action.__name__.replace("_", "-"), short_help=_purpose(action))(_guarded(action))
+        group.command(action.__name__.replace("_", "-"), cls=_Page, short_help=_purpose(action))(_guarded(action))
     app.add_typer(group, name=name, short_help=_purpose(module))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from places import FIXTURES, ROOT, TESTS
 
-GROUND = {"errors", "text", "units", "durable", "options"}
+GROUND = {"errors", "text", "units", "durable"}
 """Modules of the pipeline that stand in no room, beside the command itself."""
 
 FLOORS = [

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from atlas.numbers.structure import Part
 from atlas.parts.ends import Ends, ends, learned_vector
 from atlas.reading.config import Config
-from atlas.refusal import Refused, not_derivable, shown
+from atlas.reading.values import count
+from atlas.refusal import Refused, contradiction, not_derivable, shown
 from schemas.vocabulary import RefusalKind
 
 HEADS = {
@@ -64,6 +65,8 @@ def tied(c: Config) -> bool:
     Of a wrapper and its language model, which one decides is a matter of the wrapper's class (`ties` of its row).
     """
     decides = c.rules.outer.get("ties")
+    if decides == "either":
+        return _tied_by_either(c)
     stated = c.opt("tie_word_embeddings") if decides == "inner" else c.top("tie_word_embeddings")
     if c.rules.facts.get("never_tied") or decides == "never":
         return c.derived("tie_word_embeddings", False, "the class ties nothing, whatever the config states")
@@ -72,14 +75,26 @@ def tied(c: Config) -> bool:
     return bool(stated)
 
 
+def _tied_by_either(c: Config) -> bool:
+    """Whether a wrapper or its language model ties, where two modules of the class tie the same tensors (BLIP)."""
+    outer, inner = c.outer.get("tie_word_embeddings"), c.opt("tie_word_embeddings")
+    wrapper = c.rules.outer["tie_word_embeddings"] if outer is None else outer
+    said = "the class ties where the wrapper or its language model says so, and each takes true where it says nothing"
+    return c.derived("tie_word_embeddings", bool(wrapper or inner), said)
+
+
 def labels_of(c: Config) -> int:
-    """Outputs of a classifier: num_labels, else the length of id2label, else what the class takes, mostly 2."""
-    stated = c.outer.get("num_labels")
-    if type(stated) is int and 0 < stated <= 1_000_000:
-        return stated
-    table = c.outer.get("id2label")
+    """Outputs of a classifier: num_labels, else the length of id2label, else what the class takes, mostly 2.
+
+    Raises `Refused` where either says that there are none.
+    """
+    stated, table = c.outer.get("num_labels"), c.outer.get("id2label")
+    if stated is not None:
+        return count("num_labels", stated, least=1)
+    if isinstance(table, dict):
+        return count("id2label", len(table), least=1)  # pyright: ignore[reportUnknownArgumentType]
     unstated: int = c.rules.facts.get("default_labels", 2)
-    return len(table) if isinstance(table, dict) and table else unstated  # pyright: ignore[reportUnknownArgumentType]
+    return unstated
 
 
 def decoder(c: Config, *, norm_bias: bool | None = None) -> Made:
@@ -91,12 +106,15 @@ def decoder(c: Config, *, norm_bias: bool | None = None) -> Made:
     vocab, extra, shared = c.count("vocab_size"), c.opt_count("extra_vocab_rows"), tied(c)
     if shared and head != "lm":
         shared = c.derived("tie_word_embeddings", False, "the class has no language-model head to tie")
+    rows = _rows_of_wrapper(c) if head == "lm" and not shared else None
+    if rows is not None:
+        vocab, extra = rows, vocab + (0 if extra is None else extra) - rows
     scalars = Ends(
         vocab,
         c.count("hidden_size"),
         shared,
         head,
-        FIXED[head] if head in FIXED else labels_of(c),
+        FIXED[head] if head in FIXED else 0 if head in ("lm", "none") else labels_of(c),
         c.word("norm_class"),
         c.flag("norm_bias") if norm_bias is None else norm_bias,
         c.flag("final_norm"),
@@ -107,6 +125,23 @@ def decoder(c: Config, *, norm_bias: bool | None = None) -> Made:
         0 if extra is None else extra,
     )
     return ends(scalars) + besides(c), cls
+
+
+def _rows_of_wrapper(c: Config) -> int | None:
+    """Rows of a head that the wrapper's class builds by its own numbers; None where the language model's hold.
+
+    Raises `Refused` where that head is not as wide as the language model's state.
+    """
+    own: Mapping[str, int] | None = c.rules.outer.get("head")
+    if own is None:
+        return None
+    width, rows = (count(k, c.outer.get(k, own[k]), least=1) for k in ("hidden_size", "vocab_size"))
+    if width != c.count("hidden_size"):
+        raise contradiction(
+            f"nothing is tied, and the wrapper's class builds a head of {width:,} by a hidden_size of its own, while "
+            f"the language model is {c.count('hidden_size'):,} wide"
+        )
+    return rows
 
 
 def besides(c: Config) -> tuple[Part, ...]:

@@ -158,6 +158,17 @@ def _rounded(number: int, step: int) -> int:
     return -(-number // step) * step
 
 
+def _digits(value: Any) -> Any:
+    """A number that may be written as a string of digits."""
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
+
+
+def _part(value: Any, at: int) -> Any:
+    """One of the numbers of a ratio that is written as text: 4 and 8 of "4/8"."""
+    parts = value.split("/") if isinstance(value, str) else []
+    return _digits(parts[at]) if at < len(parts) else value
+
+
 def _listed(values: Any) -> list[Any]:
     return cast("list[Any]", values) if isinstance(values, list) else []
 
@@ -179,6 +190,8 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "within": _within,
     "total": _total,
     "rounded": _rounded,
+    "digits": _digits,
+    "part": _part,
     "trunc": int,  # a product with a ratio, cut off as Python's int does
 }
 _OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {

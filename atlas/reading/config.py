@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from atlas.numbers.fingerprint import Evidence
 from atlas.parse import Raw
-from atlas.reading import correct
+from atlas.reading import correct, levels
 from atlas.reading.answers import DERIVED, EXPLICIT, Answers
 from atlas.reading.values import MAX_COUNT, count, finite
 from atlas.refusal import Unknown, bad_value
@@ -94,6 +94,8 @@ class Config:
         if stated is not None:
             return self.note(field, stated, EXPLICIT, field)
         if given is None and field in self.rules.outer:
+            if levels.silent(self.raw, self.outer, self.rules) and levels.older(self.outer):
+                return self.derived(field, self.rules.defaults[field], levels.LEFT_OUT)
             return self.note(field, self.rules.outer[field], Origin.CLASS_DEFAULT.value, self._of_classes(field))
         return self._of_two(field, given)
 

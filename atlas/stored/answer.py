@@ -106,7 +106,7 @@ def _by_index(total: int, found: list[tuple[StoredRow, ...]], reason: str | None
 
 def _texts_fill(found: tuple[StoredRow, ...], total: int) -> bool:
     """Whether what a rule leaves open, texts of some 170 bytes each, makes up the rest of a total."""
-    rest = total - sum(r.bytes or 0 for r in found)
+    rest = total - sum(r.bytes for r in found if r.bytes is not None)
     texts = sum(r.tensors for r in found if r.bytes is None)
     return _SHORTEST * texts <= rest <= _LONGEST * texts
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from pipeline.commands._completion import models_named
-from pipeline.options import MODEL, Dtype, Endpoint, Home, Json, Offline, Snapshot, Weights
+from pipeline.commands._options import MODEL, Dtype, Endpoint, Home, Json, Offline, Snapshot, Weights
 
 
 def run(
@@ -24,9 +24,9 @@ def run(
             help="A what-if of all models, or of B alone; of one model beside itself. Repeatable.",
         ),
     ] = None,
-    at: Annotated[str, typer.Option("--at", help="Tokens of the sequence: 8192, 128k (k is 1,024).")] = "128k",
+    at: Annotated[str, typer.Option("--at", metavar="TOKENS", help="8192, 128k (k is 1,024), ...")] = "128k",
     dtype: Dtype = "bf16",
-    form: Annotated[Literal["table", "md"], typer.Option("--format", help="For people, or Markdown.")] = "table",
+    form: Annotated[Literal["table", "md"], typer.Option("--format")] = "table",
     weights: Weights = None,
     json: Json = False,
     offline: Offline = False,
@@ -36,8 +36,7 @@ def run(
 ) -> None:
     """Show models side by side at one context, differences marked.
 
-    Everything that differs is shown; models are lettered A, B, ... in the order given. A refused model ends the command
-    with exit code 3.
+    Models are lettered A, B, ... in the order given. A refused model ends with exit code 3.
     """
     from pipeline.ask.found import Asking
     from pipeline.sheets import compare

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from pipeline.options import Home, Json
+from pipeline.commands._options import Home, Json
 
 
 def run(
-    before: Annotated[str, typer.Argument(metavar="D1", help="The earlier snapshot, by its date.")],
-    after: Annotated[str, typer.Argument(metavar="D2", help="The later snapshot.")],
+    before: Annotated[str, typer.Argument(metavar="D1", help="The earlier: its date, latest or previous.")],
+    after: Annotated[str, typer.Argument(metavar="D2", help="The later.")],
     json: Json = False,
     home: Home = Path(),
 ) -> None:

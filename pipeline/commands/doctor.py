@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from pipeline.options import Endpoint, Home, Json
+from pipeline.commands._options import Endpoint, Home, Json
 
 if TYPE_CHECKING:
     from pipeline.sheets.doctor import Finding
@@ -20,8 +20,8 @@ MARKS = {"ok": "ok", "note": "note", "bad": "BAD"}
 def run(json: Json = False, endpoint: Endpoint = None, home: Home = Path()) -> None:
     """Say what works here: Hub, token (never shown), home, snapshots.
 
-    Exit code 0 where everything works, 4 where the Hub does not (everything else may), 6 where a snapshot is damaged, 1
-    where the home cannot be written.
+    Exit code 4 where the Hub does not answer, 6 where a snapshot is damaged, 1 where the home
+    cannot be written.
     """
     from pipeline.hub import login
     from pipeline.sheets import doctor

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.options import Endpoint, Home, Json, Snapshot
+from pipeline.commands._options import Endpoint, Home, Json, Snapshot
 
 if TYPE_CHECKING:
     from pipeline.export.parquet import Exported
 
-To = Annotated[Path | None, typer.Option("--to", help="The folder to write.", show_default="exports/ under the home")]
+To = Annotated[Path | None, typer.Option("--to", metavar="DIR", show_default="exports/ under the home")]
 
 
 def parquet(*, to: To = None, json: Json = False, snapshot: Snapshot = None, home: Home = Path()) -> None:

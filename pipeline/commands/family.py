@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.options import Json
+from pipeline.commands._options import Json
 
 
 def run(

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.options import Home, Snapshot
+from pipeline.commands._options import Home, Snapshot
 
 if TYPE_CHECKING:
     from pipeline.guide.render import Report
 
 Trace = Annotated[
     bool,
-    typer.Option(
-        "--trace", help="Print every value the pages show, with page, query, row, column and the value itself."
-    ),
+    typer.Option("--trace", help="Print every value shown, with page, query, row, column."),
 ]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.commands._completion import models_named
-from pipeline.options import MODEL, At, Dtype, Endpoint, Home, Json, Offline, Set, Snapshot, Weights
+from pipeline.commands._options import MODEL, At, Dtype, Endpoint, Home, Json, Offline, Set, Snapshot, Weights
 
 if TYPE_CHECKING:
     from pipeline.ask.found import Found
@@ -37,10 +37,10 @@ def run(
     snapshot: Snapshot = None,
     home: Home = Path(),
 ) -> None:
-    """Work out one config or a folder of them, each number with evidence.
+    """Work out a config, or a folder of them, with evidence.
 
-    A config that cannot be derived is refused with a reason, and the exit code is 3; with --jsonl, or for a folder,
-    refusals are lines like any other. With --set, --json has the original under "original".
+    A refused config ends with exit code 3; with --jsonl, or of a folder, it is a line like any other. With --set,
+    --json has the original under "original".
     """
     if json_schema:
         from pipeline.sheets.schema import schema

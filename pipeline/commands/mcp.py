@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.options import Endpoint, Home, Offline, Snapshot
+from pipeline.commands._options import Endpoint, Home, Offline, Snapshot
 
 
 def run(
@@ -18,7 +18,7 @@ def run(
             metavar="DIR",
             exists=True,
             file_okay=False,
-            help="A folder whose configs and weights may be named; repeatable. None unless given.",
+            help="Its configs and weights may be named; repeatable.",
         ),
     ] = None,
     offline: Offline = False,
@@ -28,10 +28,8 @@ def run(
 ) -> None:
     """Serve the atlas to agents over the Model Context Protocol.
 
-    On stdin and stdout, until they hang up. Tools: find, show, compare, evidence, sql, fit. Every answer is at most
-    3 kB, with units, verdict, snapshot and source; what strangers wrote is fenced as data. Models are named: of the
-    atlas, of huggingface_hub's cache, of the Hub (not with --offline); files only below a --root. Needs the extra: pip
-    install 'llm-architecture-atlas[mcp]'.
+    On stdin and stdout, until they hang up. Tools: find, show, compare, evidence, sql, fit. Models go by name; files
+    only below a --root. Needs the extra: pip install 'llm-architecture-atlas[mcp]'.
     """
     from pipeline.agents.server import made
     from pipeline.ask.found import Asking

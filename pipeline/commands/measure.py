@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.options import Endpoint, Home, Json, Offline, Snapshot
+from pipeline.commands._options import Endpoint, Home, Json, Offline, Snapshot
 
 
 def run(
@@ -15,23 +15,21 @@ def run(
         Path | None,
         typer.Option("--import", metavar="FILE", help="JSON of 'vllm bench serve' or 'llama-bench' to take in."),
     ] = None,
-    model: Annotated[str | None, typer.Option("--model", help="--import: which model it is of, any MODEL.")] = None,
-    gpu: Annotated[str | None, typer.Option("--gpu", help="--import: the GPU by name, for the bound.")] = None,
+    model: Annotated[str | None, typer.Option("--model", help="--import: of which model.")] = None,
+    gpu: Annotated[str | None, typer.Option("--gpu", help="--import: the GPU, for the bound.")] = None,
     bandwidth: Annotated[
-        str | None, typer.Option("--bandwidth", help="--import: memory a second, 80GB, where no --gpu says it.")
+        str | None, typer.Option("--bandwidth", help="--import: 80GB (a second), without --gpu.")
     ] = None,
     hardware: Annotated[
-        str | None, typer.Option("--hardware", help="--import: on what it ran, where the file does not say.")
+        str | None, typer.Option("--hardware", help="--import: on what it ran, if the file is silent.")
     ] = None,
     engine_version: Annotated[
-        str | None, typer.Option("--engine-version", help="--import: of the engine, where the file does not say.")
+        str | None, typer.Option("--engine-version", help="--import: if the file is silent.")
     ] = None,
     tp: Annotated[int | None, typer.Option("--tp", min=1, help="--import: ranks that share each matrix.")] = None,
     threads: Annotated[
         int,
-        typer.Option(
-            "--threads", min=1, help="Of the experiment on shapes; more wait for each other on a busy machine."
-        ),
+        typer.Option("--threads", min=1, help="Of the experiment on shapes."),
     ] = 1,
     json: Json = False,
     offline: Offline = False,
@@ -39,11 +37,11 @@ def run(
     snapshot: Snapshot = None,
     home: Home = Path(),
 ) -> None:
-    """Measure: shapes of one budget (prefill, cached decode) and vocabularies (characters per token), on this CPU.
+    """Measure shapes and vocabularies on this CPU, or import a benchmark.
 
-    Takes under five minutes. Needs the extra: pip install 'llm-architecture-atlas[measure]', with the CPU build of
-    torch. With --import, an engine's benchmark instead, beside the bound that the model's structure gives; that needs
-    no extra. Both are kept under the home, and the next refresh has them in the table measurements.
+    Shapes of one budget (prefill, cached decode) and characters per token, in under five minutes; needs the extra: pip
+    install 'llm-architecture-atlas[measure]', with the CPU build of torch. With --import an engine's benchmark beside
+    the bound that the model's structure gives. The next refresh has both in the table measurements.
     """
     from pipeline.measure import importing, running
     from pipeline.sheets.screen import write

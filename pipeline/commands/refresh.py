@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.options import Author, Endpoint, Home, Json, Task, Top
+from pipeline.commands._options import Author, Endpoint, Home, Json, Task, Top
 from pipeline.text import shorten, terminal
 
 if TYPE_CHECKING:
     from pipeline.hub.listing import Selection
-    from pipeline.refresh.steps import Report
+    from pipeline.refresh.records import Report
 
 FEW = 8
 NEWS = {"model_type": "model types", "class": "classes", "key": "unread keys"}
@@ -28,21 +28,23 @@ def run(
     top: Top = None,
     author: Author = None,
     names: Annotated[
-        Path | None, typer.Option("--list", help="Hub: only the repositories named in this file, one a line.")
+        Path | None, typer.Option("--list", metavar="FILE", help="Hub: only the repositories it names, one a line.")
     ] = None,
     budget: Annotated[
         int | None, typer.Option("--budget", metavar="N", min=1, help="Hub: at most this many requests.")
     ] = None,
     headers: Annotated[
         int,
-        typer.Option("--headers", metavar="N", min=0, help="Hub: hold the N most downloaded against their headers."),
+        typer.Option("--headers", metavar="N", min=0, help="Hub: hold the N most downloaded against headers."),
     ] = 0,
-    date: Annotated[str | None, typer.Option("--date", help="The snapshot's date, YYYY-MM-DD, if not today.")] = None,
+    date: Annotated[
+        str | None, typer.Option("--date", metavar="YYYY-MM-DD", help="The snapshot's, if not today.")
+    ] = None,
     allow_shrink: Annotated[
         bool, typer.Option("--allow-shrink", help="Publish where far less was found than before.")
     ] = False,
     workers: Annotated[
-        int | None, typer.Option("--workers", min=1, help="Processes that derive where there is much; one per core.")
+        int | None, typer.Option("--workers", min=1, metavar="N", help="Processes; one per core unless given.")
     ] = None,
     json: Json = False,
     endpoint: Endpoint = None,
@@ -50,12 +52,12 @@ def run(
 ) -> None:
     """Derive every model of a source; publish a snapshot and the guide.
 
-    A refresh that finds what the latest snapshot already says publishes nothing. Interrupted, it goes on where it
-    stopped.
+    Where the latest snapshot says the same, nothing is published. Interrupted, it goes on where it stopped.
     """
     from pipeline.errors import Usage
     from pipeline.hub import login
-    from pipeline.refresh.steps import Options, refresh
+    from pipeline.refresh.records import Options
+    from pipeline.refresh.steps import refresh
     from pipeline.sheets.progress import watching
 
     only_hub = {"--top": top, "--author": author, "--list": names, "--budget": budget, "--headers": headers or None}

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from pipeline.options import Author, Endpoint, Home, Task, Top
+from pipeline.commands._options import Author, Endpoint, Home, Task, Top
 
 
 def run(
-    cron: Annotated[str, typer.Option("--cron", help='When: minute, hour, day, month, weekday, such as "0 6 * * *".')],
-    timezone: Annotated[str, typer.Option("--timezone", help="The time zone of --cron.")] = "UTC",
+    cron: Annotated[str, typer.Option("--cron", help='Minute, hour, day, month, weekday: "0 6 * * *".')],
+    timezone: Annotated[str, typer.Option("--timezone", help="Of --cron.")] = "UTC",
     source: Annotated[
         str, typer.Option("--source", help="hub, catalogue, or a folder of configs or checkpoints.")
     ] = "hub",
@@ -20,16 +20,14 @@ def run(
     top: Top = None,
     author: Author = None,
     names: Annotated[
-        Path | None, typer.Option("--list", help="Hub: only the repositories named in this file, read at every run.")
+        Path | None, typer.Option("--list", metavar="FILE", help="Hub: only the repositories it names at each run.")
     ] = None,
     budget: Annotated[
         int | None, typer.Option("--budget", metavar="N", min=1, help="Hub: at most this many requests a run.")
     ] = None,
     port: Annotated[
         int,
-        typer.Option(
-            "--port", metavar="N", min=1, max=65_535, help="Where Prefect's own server listens, if it is started here."
-        ),
+        typer.Option("--port", metavar="N", min=1, max=65_535, help="Of Prefect's own server, if it is started here."),
     ] = 4200,
     endpoint: Endpoint = None,
     home: Home = Path(),
@@ -37,8 +35,8 @@ def run(
     """Serve the refresh as a Prefect flow on a schedule.
 
     Until interrupted; a run that meets another is cancelled. Uses the Prefect server of PREFECT_API_URL, or starts one
-    on the loopback for as long as this runs. Options are stored in Prefect as the flow's parameters; the token is not
-    among them: set HF_TOKEN, or log in with huggingface_hub. Telemetry is off.
+    on the loopback meanwhile. Prefect stores the options, not the token: set HF_TOKEN, or log in with huggingface_hub.
+    Telemetry is off.
     """
     from pipeline.scheduled import schedule
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from pipeline.commands._completion import models_named
-from pipeline.options import MODEL, At, Dtype, Endpoint, Home, Json, Offline, Set, Snapshot, Weights
+from pipeline.commands._options import MODEL, At, Dtype, Endpoint, Home, Json, Offline, Set, Snapshot, Weights
 
 
 def run(
@@ -30,8 +30,8 @@ def run(
 ) -> None:
     """Show one model: weights, cache, cost, and what its config omits.
 
-    The snapshot is looked through, then the catalogue, huggingface_hub's cache and the Hub. Sizes are logical bytes of
-    one sequence; with --dtype states of fixed width stay as they are. A refused model ends with exit code 3.
+    Looked up in the snapshot, the catalogue, huggingface_hub's cache, the Hub. Sizes are logical bytes of one sequence;
+    --dtype leaves states of fixed width as they are. A refused model ends with exit code 3.
     """
     from pipeline.ask.found import Asking
     from pipeline.ask.resolver import resolve

@@ -7,11 +7,9 @@ from typing import Annotated
 
 import typer
 
-from pipeline.options import Home, Snapshot
+from pipeline.commands._options import Home, Snapshot
 
-Out = Annotated[
-    Path | None, typer.Option("--out", help="The folder to write.", show_default="reports/site under the home")
-]
+Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", show_default="reports/site under the home")]
 
 
 def build(*, out: Out = None, snapshot: Snapshot = None, home: Home = Path()) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pipeline.options import Home, Json
+from pipeline.commands._options import Home, Json
 
 
 def ls(*, json: Json = False, home: Home = Path()) -> None:
@@ -54,13 +54,9 @@ def _print(rows: list[dict[str, object]], as_json: bool) -> None:
 
 
 def verify(
-    snapshot: Annotated[
-        str | None, typer.Argument(help="The snapshot's date; all of them where none is named.")
-    ] = None,
+    snapshot: Annotated[str | None, typer.Argument(help="Its date; all where none is named.")] = None,
     *,
-    archive: Annotated[
-        bool, typer.Option("--archive", help="Prove the archive of the crawls instead: every page, row and config.")
-    ] = False,
+    archive: Annotated[bool, typer.Option("--archive", help="The archive of the crawls instead.")] = False,
     home: Home = Path(),
 ) -> None:
     """Prove snapshots: every byte and every row as published, the chain unbroken; exit code 6 where one is not."""
@@ -117,7 +113,7 @@ def rederive(snapshot: Date, *, json: Json = False, home: Home = Path()) -> None
 def retract(
     snapshot: Date,
     *,
-    why: Annotated[str, typer.Option("--why", help="The reason, for whoever asks for this snapshot later.")],
+    why: Annotated[str, typer.Option("--why", help="For whoever asks for this snapshot later.")],
     home: Home = Path(),
 ) -> None:
     """Take a snapshot back: it is never `latest` again. Its file stays until `prune`."""
@@ -132,17 +128,18 @@ def retract(
 
 def prune(
     *,
-    daily: Annotated[int, typer.Option("--keep-daily", min=0, help="Keep the last snapshot of the last N days.")] = 0,
-    weekly: Annotated[int, typer.Option("--keep-weekly", min=0, help="The same of N weeks, Monday to Sunday.")] = 0,
-    monthly: Annotated[str, typer.Option("--keep-monthly", help="The same of N months, or of all.")] = "0",
+    daily: Annotated[
+        int, typer.Option("--keep-daily", min=0, metavar="N", help="Keep the last snapshot of the last N days.")
+    ] = 0,
+    weekly: Annotated[int, typer.Option("--keep-weekly", min=0, metavar="N", help="Of N weeks, Monday to Sunday.")] = 0,
+    monthly: Annotated[str, typer.Option("--keep-monthly", metavar="N", help="Of N months, or all.")] = "0",
     apply: Annotated[bool, typer.Option("--apply", help="Delete; without it nothing goes.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go: the default.")] = False,
     home: Home = Path(),
 ) -> None:
     """Delete the files of retracted snapshots; with --keep-... also those that this policy does not keep.
 
-    A policy first says what would go and how much that frees; --apply does it. The latest snapshot always stays, every
-    file that stays is complete by itself, and the index keeps the digests of what went.
+    A policy only says what would go and how much that frees; --apply does it. The latest always stays, every file that
+    stays is complete by itself, and the index keeps the digests of what went.
     """
     from pipeline.errors import Usage
     from pipeline.store import prune as pruning
@@ -151,7 +148,7 @@ def prune(
         raise Usage(f"--keep-monthly {monthly}: give a number of months, or all")
     keep = pruning.Keep(daily, weekly, pruning.ALL if monthly == "all" else int(monthly))
     if any(keep):
-        _thin(home, keep, apply=apply and not dry_run)
+        _thin(home, keep, apply=apply)
         return
     gone = pruning.prune(home)
     for path in gone:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from pipeline.options import Home, Json, Snapshot
+from pipeline.commands._options import Home, Json, Snapshot
 from pipeline.text import terminal
 
 
@@ -25,11 +25,9 @@ def run(
         list[str] | None,
         typer.Option("--param", metavar="NAME=VALUE", help="The value of $NAME in the query; repeatable."),
     ] = None,
-    form: Annotated[
-        Literal["table", "json", "csv", "md"], typer.Option("--format", help="How rows are printed.")
-    ] = "table",
-    timeout: Annotated[float, typer.Option("--timeout", min=0.1, max=86_400, help="Seconds a query may take.")] = 30.0,
-    every: Annotated[bool, typer.Option("--all", help="Every snapshot at once, in the view history.")] = False,
+    form: Annotated[Literal["table", "json", "csv", "md"], typer.Option("--format")] = "table",
+    timeout: Annotated[float, typer.Option("--timeout", min=0.1, max=86_400, metavar="SECONDS")] = 30.0,
+    every: Annotated[bool, typer.Option("--all", help="Every snapshot, in the view history.")] = False,
     examples: Annotated[bool, typer.Option("--examples", help="Show queries to start from.")] = False,
     json: Json = False,
     snapshot: Snapshot = None,
@@ -41,7 +39,7 @@ def run(
     checks, disagreements, measurements, runs, sightings, snapshot. Views: fingerprints, evidence, layers_expanded,
     unread_keys, lineage, kept; with --all also history. Macro: kv_bytes(model, context, bytes_per_element).
 
-    A file of yours joins them with --with; DuckDB itself opens a snapshot's file too.
+    DuckDB itself opens a snapshot's file too.
     """
     if examples:
         _show_examples()

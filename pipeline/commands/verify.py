@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from pipeline.commands._completion import models_named
-from pipeline.options import MODEL, Endpoint, Home, Json, Offline, Snapshot
+from pipeline.commands._options import MODEL, Endpoint, Home, Json, Offline, Snapshot
 
 
 def run(
@@ -25,8 +25,7 @@ def run(
     """Hold every derived tensor against a checkpoint's headers.
 
     By name and shape; weights are not read. A name means its repository: huggingface_hub's cache, else the Hub. Exit
-    code 0 where all agree, 3 where anything is missing, extra or misshaped (or the config is refused, or an index alone
-    cannot decide), 8 where there is no such checkpoint, 4 where the Hub cannot be asked.
+    code 3 where anything is missing, extra or misshaped, the config is refused, or an index alone cannot decide.
     """
     from pipeline.ask.found import Asking
     from pipeline.ask.resolver import checkpoint

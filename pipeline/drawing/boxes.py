@@ -16,14 +16,15 @@ Seen = dict[object, tuple[str, Part]]
 class Box:
     """A part to be drawn, and how tall it is."""
 
-    def __init__(self, p: Part, d: int, seen: Seen, letter: str, less: float = 0) -> None:
+    def __init__(self, p: Part, d: int, seen: Seen, letter: str, less: float = 0, *, weighed: bool = False) -> None:
         self.part, self.title = p, phrases.title(p)
         self.ref, twin = seen.setdefault((p.kind, p.info, p.states), (letter, p))
         self.slim = twin is not p or self.ref != letter
-        self.lines = (
-            wrapped(_differs(p, twin), SLIM - less) if self.slim else wrapped(phrases.figures(p, d), ROOM - less)
-        )
+        said = _differs(p, twin, self.ref) if self.slim else phrases.figures(p, d)
+        self.lines = wrapped(said, (SLIM if self.slim else ROOM) - less)
         self.kept = [] if self.slim else wrapped(phrases.keeps(p), ROOM - less)
+        self.weights = sum(t.elements * t.stored for t in p.tensors)
+        self.kept += [f"{phrases.count(self.weights)} weights"] * (weighed and not self.slim)
         rows = LINE * (len(self.lines) + len(self.kept))
         self.height = 22 + rows if self.slim else max(40, 26 + rows + marks.glyph(Canvas(), p, 0, 0, marks.GLYPH))
 
@@ -62,10 +63,11 @@ class Box:
             g.text(x, y + LINE * (n + 1), line, "m")
 
 
-def _differs(p: Part, twin: Part) -> str:
-    """What tensors one has and the other has not."""
+def _differs(p: Part, twin: Part, ref: str) -> str:
+    """What tensors one has and the other, drawn as `ref`, has not."""
     mine, theirs = ({_short(t.name) for t in q.tensors} for q in (p, twin))
-    said = [f"with {n}" for n in sorted(mine - theirs)] + [f"without {n}" for n in sorted(theirs - mine)]
+    lacks = [LACKS.get(n, f"without {n}").format(ref) for n in sorted(theirs - mine)]
+    said = [*lacks, *(f"with {n}" for n in sorted(mine - theirs))]
     if not said and isinstance(p.info, Mixing | Feeding) and phrases.is_shared(p) is phrases.is_shared(twin):
         return _sizes(p, twin)
     return ", ".join(said)
@@ -81,13 +83,23 @@ def _sizes(p: Part, twin: Part) -> str:
 def _short(name: str) -> str:
     """The end of a tensor's name, in words where it is known; two of them where one says too little."""
     words = name.removesuffix(".weight").split(".")
-    last = words[-1]
-    return WORDS.get(last) or ".".join(words[-2:] if last in _BARE else [last])
+    known = [said for word in words if (said := WORDS.get(word))]
+    return known[0] if known else ".".join(words[-2:] if words[-1] in _BARE else words[-1:])
 
 
 WORDS = {
     "e_score_correction_bias": "a correction of scores",
     "tid2eid": "a table from tokens to experts",
     "relative_attention_bias": "relative positions of its own",
+    "indexer": "an indexer of its own",
+    "v_router": "a router of values",
+    "v_experts": "experts of values",
+    "v_proj": "one projection of values",
+    "router_states_scale": "a scale of the router before",
 }
+LACKS = {
+    "a table from tokens to experts": "chosen by their scores",
+    "relative positions of its own": "relative positions of {}",
+}
+"""What a part without it does instead."""
 _BARE = frozenset({"query", "bias", "linear", "norm"})

@@ -19,13 +19,18 @@ SMALL = 10.5
 
 
 class Branching(NamedTuple):
-    """A branch with its boxes, the words of its norms, how many streams it joins, and boxes added to what it reads."""
+    """A branch with its boxes, the words of its norms, how many streams it joins, and boxes added to what it reads.
+
+    `fork` leaves it below its boxes and above its norms, and joins a sum at the height `joins`.
+    """
 
     of: Branch
     boxes: list[Box]
     norm: str
     lanes: int
     added: tuple[Box, ...] = ()
+    fork: Branching | None = None
+    joins: float = 0
 
 
 def pill(g: Canvas, word: str, x: float = BOX) -> None:
@@ -44,11 +49,16 @@ def on_stream(g: Canvas, word: str, n: int) -> None:
         g.y += 7
 
 
+def sign(g: Canvas, x: float, y: float, wide: float = 6.5) -> None:
+    """A circle with a plus, centred here; wider over several streams."""
+    g.out.append(f'<ellipse cx="{x:g}" cy="{y:.6g}" rx="{wide:g}" ry="6.5" class="p"/>')
+    g.path("M", x - 3.5, y, "h7M", x, y - 3.5, "v7")
+
+
 def plus(g: Canvas, lanes: int) -> tuple[float, float]:
     """The sum; returns its height and where a branch touches it."""
     y, r = g.y + 7, 6.5 + (lanes - 1) * 1.5
-    g.out.append(f'<ellipse cx="{STREAM}" cy="{y:.6g}" rx="{r:g}" ry="6.5" class="p"/>')
-    g.path("M", STREAM - 3.5, y, "h7M", STREAM, y - 3.5, "v7")
+    sign(g, STREAM, y, r)
     g.arrow(STREAM + r + 1, y, "left")
     g.y += 16
     return y, STREAM + r + 4
@@ -80,8 +90,9 @@ def across(g: Canvas, b: Branching, joins: float) -> list[float]:
 
 def weights(g: Canvas, b: Branching) -> None:
     """The weights of the branch, above its boxes."""
-    n = sum(t.elements * t.stored for box in (*b.boxes, *b.added) for t in box.part.tensors)
-    g.text(END - 2, g.y - 5, f"{phrases.count(n)} weights" if n else "no weights of its own", "m s", "end")
+    n = sum(box.weights for box in (*b.boxes, *b.added))
+    said = f"{phrases.count(n)} weights{' together' * (len(b.boxes) > 1)}" if n else "no weights of its own"
+    g.text(END - 2, g.y - 5, said, "m s", "end")
 
 
 def _body(g: Canvas, b: Branching) -> list[float]:
@@ -96,13 +107,17 @@ def _body(g: Canvas, b: Branching) -> list[float]:
         g.path("M", x, g.y, "v16")
         g.text(x + 8, g.y + 11, "behind the norm of the network above", "m s")
         g.y += 16
+    if b.fork is not None:
+        _forked(g, b.fork, b.joins)
     for _ in () if b.of.own else b.of.before:
         g.path("M", x, g.y, "v6")
         g.y += 6
         pill(g, b.norm)
     if b.of.own and len(b.boxes) == 1:
         g.path("M", x, g.y, "v16")
-        g.text(x + 8, g.y + 11, f"{len(b.of.before)} norms, one on each state it takes", "m s")
+        wide = next((t.shape[1] for t in b.boxes[0].part.tensors if t.name.endswith("q_proj.weight")), None)
+        joined = "" if wide is None else f", joined {wide:,} wide"
+        g.text(x + 8, g.y + 11, f"{b.norm} on each of {len(b.of.before)} inputs{joined}", "m s")
         g.y += 16
     if b.of.loose:
         n = len(b.of.loose)
@@ -114,13 +129,27 @@ def _body(g: Canvas, b: Branching) -> list[float]:
     return [y for y, box in zip(mids, b.boxes, strict=True) if box.is_cross]
 
 
+def _forked(g: Canvas, b: Branching, joins: float) -> None:
+    """Boxes that read what the riser brings, normed already, and whose result rises at the right to a sum above."""
+    x, left, right, top = BOX + 10, BOX + 18, END - 18, g.y
+    g.y += 18
+    weights(g, b)
+    for box in b.boxes:
+        box.draw(g, left, g.y, right - left)
+        mid = g.y + box.height / 2
+        g.path("M", x, mid, "H", left - 5, "M", right, mid, "H", END)
+        g.arrow(left, mid, "right")
+        g.path("M", END, mid, "q4,0 4,-4V", joins + 4, "q0,-4 -4,-4H", STREAM + 10.5 + (b.lanes - 1) * 1.5)
+        g.y += box.height
+    g.path("M", x, top, "V", g.y)
+
+
 def _added(g: Canvas, b: Branching) -> None:
     """Boxes in turn beside the riser, the last highest, and the sum on the riser that their result enters."""
     x, left, right = BOX + 10, BOX + 18, END - 18
     g.path("M", x, g.y, "v6")
     total = g.y + 13
-    g.out.append(f'<ellipse cx="{x}" cy="{total:.6g}" rx="6.5" ry="6.5" class="p"/>')
-    g.path("M", x - 3.5, total, "h7M", x, total - 3.5, "v7")
+    sign(g, x, total)
     g.arrow(x + 7.5, total, "left")
     g.y = total + 16
     g.path("M", x + 10.5, total, "H", left + 36, "q4,0 4,4V", g.y)
@@ -167,6 +196,8 @@ def _side_by_side(g: Canvas, b: Branching) -> list[float]:
     g.path(*outs, *ends, "M", x, g.y + 6, "V", mids[0], *starts)
     for y in mids:
         g.arrow(left + (8 if b.of.own else 0), y, "right")
+    for y in mids[:-1]:
+        sign(g, END - 4, y - (24 if b.of.own else 0))
     g.y += 6
     return mids
 

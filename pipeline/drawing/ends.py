@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atlas.derived import Derived
-from atlas.numbers.structure import Model, Part, Tensor
+from atlas.numbers.structure import Mixing, Model, Tensor
 from atlas.numbers.towers import Tower
 from pipeline.drawing import branches, phrases
 from pipeline.drawing.branches import LEFT, RIGHT, STREAM
@@ -34,6 +34,10 @@ def head(g: Canvas, model: Model) -> float | None:
     """The head, if there is one. Returns where a tie to the embedding leaves it."""
     out = output(model)
     if out is None:
+        g.rect(LEFT, g.y, RIGHT - LEFT, 26, "g d", 8)
+        g.text(LEFT + 22, g.y + 17.5, "No head: this class gives hidden states", "m")
+        g.arrow(STREAM, g.y + 27, "up")
+        g.y += 34
         return None
     tied, top = not out.stored, g.y + 13
     before = sum(len(t.shape) == 2 for p in model.ends.parts if p.kind == "head" for t in p.tensors) > 1
@@ -69,29 +73,81 @@ def feed(g: Canvas, derived: Derived, name: str, norm: str, *, crosses: bool = F
         shape(g, "Source", f"convolutions, {', '.join(convolved)}", head=False)
         g.y += 26
         return None
-    shape(g, "Embedding", _embedding(parts, name), head=False)
+    taps = [t for p in parts if p.kind == "draft.fc" for t in p.tensors if len(t.shape) == 2]
+    apart = bool(taps) and takes_both(model)
+    if apart:
+        shape(g, "States of the larger model", f"{taps[0].shape[1]:,} → {taps[0].shape[0]}", head=False)
+        g.y += 32
+    shape(g, "Embedding", f"{_embedding(model, name)}{', beside the states' * apart}", head=False)
     g.y += 26
-    taps = [
-        f"States of the larger model: {t.shape[1]:,} → {t.shape[0]}"
-        for p in parts
-        if p.kind == "draft.fc"
-        for t in p.tensors
-    ]
+    bottom = g.y
+    for title, words in beside(derived, name):
+        g.y += 6
+        shape(g, title, words, head=False, left=LEFT + 24)
+        g.y += 26
+    first = "Token and state" if any(p.kind == "embedding" for p in parts) else "States"
+    tapped = [f"{first} of the larger model: {t.shape[1]:,} → {t.shape[0]}" for t in taps if not apart]
     mid = None
-    for said in filter(None, (taps, towers)):
-        mid = tower(g, said, joins=not crosses)
+    for said in filter(None, (tapped, towers)):
+        mid = tower(g, said, None if crosses else bottom)
     return mid if crosses and towers else None
 
 
-def _embedding(parts: tuple[Part, ...], name: str) -> str:
-    tables = [t for p in parts if p.kind in ("embedding", "positions") for t in p.tensors if t.role is Role.LOOKUP]
+def takes_both(model: Model) -> bool:
+    """Whether a draft's layers read the token beside the stream, which starts at the larger model's states."""
+    return any(b.own and len(b.parts) == 1 for r in model.runs for x in r.layers for b in x.flow)
+
+
+def per_layer(model: Model) -> list[str]:
+    """Tables that give every layer a vector of its own per token: layers and width of each, and weights."""
+    tables = [t for p in model.ends.parts if p.kind == "embedding.tables" for t in p.tensors if t.role is Role.LOOKUP]
+    n = model.n_layers
+    return [
+        f"{n} × {t.shape[1] // n}: {phrases.count(t.elements * t.stored)}"
+        for t in tables
+        if len(t.shape) == 2 and t.shape[1] % n == 0
+    ]
+
+
+def _tables(model: Model, name: str) -> list[Tensor]:
+    """Tables of one stack's tokens and positions, of both where they are not told apart."""
+    parts = [p for p in model.ends.parts if p.kind in ("embedding", "positions")]
     other = ".decoder" if name == "encoder" else ".encoder"
-    own = [t for t in tables if other not in t.name]
-    words = max((t for t in own or tables if t.stored), key=lambda t: t.shape[0], default=None)
-    places = sum(t.shape[0] for t in own if "position" in t.name)
+    tables = [t for p in parts for t in p.tensors if t.role is Role.LOOKUP]
+    return [t for t in tables if other not in t.name] or tables
+
+
+def _embedding(model: Model, name: str) -> str:
+    tables = [t for t in _tables(model, name) if t.stored]
+    words = max(tables, key=lambda t: t.shape[0], default=None)
     said = f"{words.shape[0]:,} → {words.shape[1]}" if words else ""
-    shared = ", the decoder's" if words and name == "encoder" and ".encoder" not in words.name else ""
-    return said + shared + (f", {places:,} positions" if places else "")
+    return said + (", the decoder's" if words and name == "encoder" and ".encoder" not in words.name else "")
+
+
+def beside(derived: Derived, name: str) -> list[tuple[str, str]]:
+    """Tables beside a stack's embedding, title and figures: positions, and vectors per layer."""
+    model = derived.model
+    assert model is not None  # noqa: S101 - only models are drawn
+    own = [t for t in _tables(model, name) if "position" in t.name]
+    return [
+        *(("Positions", _places(t, derived, name)) for t in own),
+        *(("Embeddings per layer", each) for each in per_layer(model)),
+    ]
+
+
+def _places(t: Tensor, derived: Derived, name: str) -> str:
+    """Rows of a table of positions, those before the first beside them; its width; of what kind it is."""
+    model, rows, most = derived.model, t.shape[0], derived.fingerprint.max_context
+    infos = [p.info for r in model.runs if name in ("", r.stack) for x in r.layers for p in x.parts] if model else []
+    kind = next((f", {i.position}" for i in infos if isinstance(i, Mixing) and i.position in TABLED), "")
+    more = f"{most:,} + {rows - most}" if most and 0 < rows - most < SPARE else f"{rows:,}"
+    return f"{more} → {t.shape[1]}{kind}"
+
+
+TABLED = ("learned", "sinusoidal")
+"""Positions that a table beside the embedding holds, by the structure's word; else it is only a table of positions."""
+SPARE = 8
+"""Rows of a table of positions that may stand before the first."""
 
 
 def tower_words(derived: Derived) -> list[str]:
@@ -100,7 +156,15 @@ def tower_words(derived: Derived) -> list[str]:
     if not f.has_towers:
         return []
     total = f"{phrases.count(f.params_towers)} weights apart" if f.params_towers else "weights not known"
-    return [f"Towers: {total}", *(f"{t.name.replace('_', ' ')}: {_tower(t)}" for t in derived.towers)]
+    said = [f"{TOWERS.get(t.name, t.name.replace('_', ' '))}: {_tower(t)}" for t in derived.towers]
+    return [f"Towers: {total}", *said]
+
+
+TOWERS = {
+    "multi_modal_projector": "projector", "aligner": "projector", "embed_vision": "embedder of images",
+    "embed_audio": "embedder of audio", "resampler_model": "resampler", "token2wav": "from tokens to sound",
+}  # fmt: skip
+"""What raw names of towers mean."""
 
 
 def _tower(t: Tower) -> str:
@@ -110,12 +174,12 @@ def _tower(t: Tower) -> str:
     return f"{depth}{phrases.count(t.elements)} weights"
 
 
-def tower(g: Canvas, said: list[str], *, joins: bool = True) -> float:
-    """A dashed box below the embedding; where it `joins`, its tokens enter the stream. Returns its middle."""
+def tower(g: Canvas, said: list[str], joins: float | None) -> float:
+    """A dashed box below the embedding; its tokens enter the stream at `joins`, if there. Returns its middle."""
     lines = [part for each in said for part in wrapped(each, RIGHT - LEFT - 40)][:7]
     high = 10 + 14 * len(lines)
-    if joins:
-        g.path("M", STREAM, g.y + 10, "V", g.y, cls="l d")
+    if joins is not None:
+        g.path("M", STREAM, g.y + 10, "V", joins, cls="l d")
     g.y += 10
     g.rect(LEFT, g.y, RIGHT - LEFT, high, "g d", 8)
     for n, line in enumerate(lines):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from atlas.numbers.structure import Layer, Run, runs_of
 from pipeline.drawing import colours
 from pipeline.drawing.canvas import Canvas, clean, wrapped
@@ -10,10 +12,33 @@ from pipeline.drawing.strip import flat
 SPACE = "\xa0"
 
 
-def letters_of(runs: list[Run]) -> dict[Layer, str]:
-    """A letter for each distinct layer, the first met first; beyond Z two letters."""
-    distinct = dict.fromkeys(flat(runs))
-    return {x: chr(65 + n) if n < 26 else chr(64 + n // 26) + chr(65 + n % 26) for n, x in enumerate(distinct)}
+def letters_of(runs: list[Run], before: int = 0) -> dict[Layer, str]:
+    """A letter for each distinct layer, the first met first, behind those of the stack `before`; beyond Z two."""
+    distinct = enumerate(dict.fromkeys(flat(runs)), before)
+    return {x: chr(65 + n) if n < 26 else chr(64 + n // 26) + chr(65 + n % 26) for n, x in distinct}
+
+
+def places(at: list[int]) -> str:
+    """Which layers these are: alone or from-to, and what repeats at one distance by its first two and its last."""
+    starts = [n for n in at if n - 1 not in at]
+    ends = [n for n in at if n + 1 not in at]
+    found, said = list(zip(starts, ends, strict=True)), []
+    while found:
+        n = _regular(found)
+        far = n > 3  # three are shorter in full
+        said += [_span(*found[0]), _span(*found[1]), f"… {_span(*found[n - 1])}"] if far else [_span(*found[0])]
+        found = found[n if far else 1 :]
+    return ", ".join(said).replace(", …", f",{SPACE}…")
+
+
+def _span(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def _regular(found: list[tuple[int, int]]) -> int:
+    """How many of these from the first on are equally long and equally far apart."""
+    steps = [(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(found)]
+    return 1 + next((n for n, s in enumerate(steps) if s != steps[0] or s[0] != s[1]), len(steps))
 
 
 def formula(runs: list[Run], letters: dict[Layer, str]) -> str:
@@ -32,9 +57,8 @@ def _times(n: int, text: str, unit: int) -> str:
     return f"{n}{SPACE}{text}" if unit == 1 else f"{n}{SPACE}×{SPACE}({text})"
 
 
-def write(g: Canvas, runs: list[Run], before: str) -> None:
+def write(g: Canvas, runs: list[Run], letters: dict[Layer, str], before: str) -> None:
     """Layers and their formula, its letters in their colours."""
-    letters = letters_of(runs)
     inks = {letter: colours.of_layer(x) for x, letter in letters.items()}
     total = len(flat(runs))
     said = f"{before}{total} layer{'s' * (total != 1)}"

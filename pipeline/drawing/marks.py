@@ -51,7 +51,7 @@ def glyph(g: Canvas, p: Part, x: float, y: float, room: float) -> float:
     if isinstance(p.info, Mixing):
         return _heads(g, p.info, phrases.state_heads(p), x, y, room)
     if isinstance(p.info, Feeding) and p.info.n_routed:
-        return _experts(g, p.info, x, y, room)
+        return _experts(g, p.info, phrases.empty(p), x, y, room)
     return 0
 
 
@@ -72,17 +72,22 @@ def _row(g: Canvas, n: int, x: float, y: float, room: float, cls: str) -> None:
     g.grid([(x + a * step, y) for a in range(n)], step - min(1.6, step * 0.3), 5, cls)
 
 
-def _experts(g: Canvas, i: Feeding, x: float, y: float, room: float) -> float:
-    """At most 64 a row; the chosen ones spread by the golden section, which draws no columns; shared ones apart."""
-    n, shared = i.n_routed or 0, min(i.n_shared or 0, 8)
+def _experts(g: Canvas, i: Feeding, empty: int, x: float, y: float, room: float) -> float:
+    """At most 64 a row; the chosen ones spread by the golden section, which draws no columns; shared ones apart.
+
+    Choices without weights behind them are last, and hollow.
+    """
+    full = i.n_routed or 0
+    n, shared = full + empty, min(i.n_shared or 0, 8)
     columns, apart = min(n, 64), 8 * shared + 4 if shared else 0
     step, row = min(9.0, (room - apart) / columns), 7 if n <= 64 else 5
     shown = min(n, 64 * 12)
     g.grid([(x + s * 8, y) for s in range(shared)], 6, 6, "f")
     taken = _spread(shown, min(i.top_k or 0, shown))
-    for lit in (False, True):
-        cells = [(x + apart + a % columns * step, y + a // columns * row) for a in range(shown) if (a in taken) is lit]
-        g.grid(cells, step * 0.68, row - 1.6, "f" if lit else "e")
+    for cls in ("e", "g", "f"):
+        of = [a for a in range(shown) if cls == ("f" if a in taken else "e" if a < full else "g")]
+        cells = [(x + apart + a % columns * step, y + a // columns * row) for a in of]
+        g.grid(cells, step * 0.68, row - 1.6, cls)
     return -(-shown // columns) * row + 6
 
 

@@ -21,12 +21,14 @@ NAMES = {
     "conv": "Short convolution",
 }  # fmt: skip
 GATED = {"silu": "SwiGLU", "gelu": "GeGLU", "gelu_tanh": "GeGLU", "gelu_new": "GeGLU", "relu": "ReGLU",
-         "swigluoai": "clamped SwiGLU", "silu_softcapped": "softcapped SwiGLU"}  # fmt: skip
+         "swigluoai": "clamped SwiGLU", "silu_softcapped": "softcapped SwiGLU",
+         "poly_norm": "gated PolyNorm"}  # fmt: skip
 PLAIN = {"relu2": "ReLU²", "gelu": "GELU", "gelu_tanh": "GELU", "gelu_new": "GELU", "relu": "ReLU", "silu": "SiLU"}
 POSITIONS = {"rope": "RoPE", "nope": "NoPE", "alibi": "ALiBi", "relative": "relative positions"}
 NORMS = {"rmsnorm": "RMSNorm", "layernorm": "LayerNorm", "nonparametric_layernorm": "LayerNorm, no weights"}
 BESIDE = {
-    "hyper.connection": "hyper-connections", "scales": "learned scales of the residual", "norm.gates": "gated norms",
+    "hyper.connection": "hyper-connections", "hyper.low_rank": "low-rank hyper-connections",
+    "scales": "learned scales of the residual", "norm.gates": "gated norms",
     "adapters": "an adapter per language", "linear": "one matrix", "conv.after": "a convolution behind the network",
     "none": "", "residual.none": "", "residual.blocks": "attention over earlier blocks",
     "embedding.per_layer": "embeddings per layer", "per_layer": "embeddings per layer", "altup": "alternating updates",
@@ -69,8 +71,13 @@ def title(p: Part) -> str:
         return NAMES.get(i.label, i.label)
     if isinstance(i, Feeding) and i.n_routed:
         shared = f" + {i.n_shared} shared" if i.n_shared else ""
-        return f"Experts, {i.top_k} of {i.n_routed}{shared}"
+        return f"Experts, {i.top_k} of {i.n_routed + empty(p)}{shared}"
     return "Feed-forward" if isinstance(i, Feeding) else kind_name(p.kind).capitalize()
+
+
+def empty(p: Part) -> int:
+    """Choices of a router without weights behind them."""
+    return next((t.choices - t.stored for t in p.tensors if t.choices), 0)
 
 
 def figures(p: Part, d: int) -> str:
@@ -97,11 +104,32 @@ IN_FRONT = ("input_layernorm", "post_attention_layernorm", "pre_ff_layernorm")
 
 def _feeding(p: Part, i: Feeding, d: int) -> str:
     act = (GATED if i.is_gated else PLAIN).get(i.activation, i.activation)
-    said = [act, f"{'each ' if i.n_routed else ''}{d} → {i.d_ff} → {d}"]
-    empty = next((t.choices - t.stored for t in p.tensors if t.choices), 0)
-    said += [f"{empty} choices without weights"] * bool(empty)
+    outer = _down(p, Component.EXPERTS_ROUTED, i.d_ff) or d
+    said = [act, f"{'each ' if i.n_routed else ''}{outer} → {i.d_ff} → {outer}", _shared(p, i)]
+    said += [f"{empty(p)} of them identity, without weights"] * bool(empty(p))
+    said += [word for name, word in ROUTED.items() if any(t.name.endswith(name) for t in p.tensors)]
     said += ["norms of its own before and after"] * (p.kind == "ffn.moe_beside")
     return listed([*said, *_inside(p)])
+
+
+def _down(p: Part, of: Component, inner: int) -> int | None:
+    """The width that experts give back, by their last matrix."""
+    found = (t.shape for t in p.tensors if t.component is of and t.name.endswith("down_proj.weight"))
+    return next((s[0] for s in found if len(s) == 2 and s[1] == inner), None)
+
+
+def _shared(p: Part, i: Feeding) -> str:
+    """The inner width of what is shared, where it is not that of as many routed experts."""
+    own = [t for t in p.tensors if t.component is Component.EXPERTS_SHARED and t.name.endswith("down_proj.weight")]
+    wide = sum(t.shape[-1] * t.stored for t in own)
+    return f"shared: {wide} wide" if i.n_shared and wide not in (0, i.n_shared * i.d_ff) else ""
+
+
+ROUTED = {
+    "tid2eid": "chosen by a table from tokens to experts",
+    "e_score_correction_bias": "a correction of scores",
+}
+"""What chooses experts, beside the scores of a router."""
 
 
 def listed(said: Iterable[str]) -> str:
@@ -122,28 +150,43 @@ def state_heads(p: Part) -> int | None:
 
 
 def _recurrent(p: Part) -> list[str]:
-    """A state by heads, or whole; and the convolution in front of it."""
+    """A state by heads, or whole, in its shape where the weights show it; and the convolution in front of it."""
     kernel = next((s.kernel for s in p.states if s.kernel), None)
     held = [s for s in p.states if s.kernel is None]
     whole = sum(s.elements for s in held)
     heads = state_heads(p)
-    state = f"{heads} heads, each a state of {whole // heads:,}" if heads and whole else f"state of {whole:,}"
+    shape = _state_shape(p, whole, heads) if len(held) == 1 else f"{whole // (heads or 1):,}"
+    state = f"{heads} heads, each a state of {shape}" if heads and whole else f"state of {shape}"
     return [state if whole else "", f"convolution over {kernel}" if kernel else ""]
+
+
+def _state_shape(p: Part, whole: int, heads: int | None) -> str:
+    """A state by the values that the last matrix reads of it: of a head, or of all channels where decays are by both.
+
+    Its size alone where the weights do not show them.
+    """
+    each, n = whole // (heads or 1), heads or 1
+    by_both = any(t.name.endswith("A_log") and len(t.shape) == 2 for t in p.tensors)
+    read = next((t.shape[1] for t in p.tensors if t.name.endswith(("out_proj.weight", "o_proj.weight"))), 0)
+    shown = read > 0 and (heads or by_both) and read % n == 0 and each % (read // n) == 0
+    return f"{read // n}{SPACE}×{SPACE}{each // (read // n)}" if shown else f"{each:,}"
 
 
 def _attention(p: Part, i: Mixing) -> list[str]:
     same = i.v_head_dim in (None, i.head_dim)
     limit = next((r.limit for r in p.reads if r.limit), None)
-    ways = {Mask.BIDIRECTIONAL: "both ways", Mask.PREFIX: "both ways in the prefix"}.get(i.mask, "")
+    ways = {Mask.BIDIRECTIONAL: "bidirectional", Mask.PREFIX: "bidirectional in the prefix"}.get(i.mask, "")
     return [
         f"{i.n_q_heads} heads × {i.head_dim}",
         "" if same else f"values × {i.v_head_dim}",
         f"{i.n_kv_heads} KV" if i.n_kv_heads not in (None, i.n_q_heads) else "",
-        _latent(i),
+        "values are the keys, no V matrix" if p.kind.endswith("values_from_keys") else "",
+        _latent(p, i),
         _position(i),
         "QK-norm" if i.qk_norm in ("head", "full", "each", "unit") else "",
         "sinks" if i.has_sinks else "",
-        "biases" if i.has_bias else "",
+        _biases(p, i),
+        _gate(p, i),
         ways,
         f"window {i.window:,}" if i.window else "",
         f"reads the top {limit:,}" if limit else "",
@@ -152,10 +195,35 @@ def _attention(p: Part, i: Mixing) -> list[str]:
     ]
 
 
-def _latent(i: Mixing) -> str:
+def _latent(p: Part, i: Mixing) -> str:
+    """The latent, and the key beside it that all heads share."""
     if i.latent is None:
         return ""
-    return f"latent {i.latent} + {i.rotary_dim} rotary" if i.rotary_dim else f"latent {i.latent}"
+    kept = next((s.elements for s in p.states if s.kind == "kv"), None)
+    beside = i.rotary_dim or (0 if kept is None else kept - i.latent)
+    word = "rotary" if i.rotary_dim else "shared key"
+    return f"latent {i.latent} + {beside} {word}" if beside > 0 else f"latent {i.latent}"
+
+
+def _biases(p: Part, i: Mixing) -> str:
+    """Which projections have a bias."""
+    names = {t.name.rpartition("self_attn.")[2].removeprefix("encoder_attn.") for t in p.tensors}
+    found = [x.upper() for x in "qkvo" if f"{x}_proj.bias" in names]
+    return f"biases of {', '.join(found)}" if found else "biases" if i.has_bias else ""
+
+
+def _gate(p: Part, i: Mixing) -> str:
+    """A gate on the output of attention: rows of its own, or half of the rows that make the queries."""
+    shapes = {t.name: t.shape for t in p.tensors}
+    own = next((shapes[n] for n in GATES if n in shapes), None)
+    if own is not None:
+        return "output gate per head" if own[0] == i.n_q_heads else "output gate"
+    rows, wide = shapes.get("self_attn.q_proj.weight"), (i.n_q_heads or 0) * (i.head_dim or 0)
+    return "output gate" if rows is not None and wide and rows[0] == 2 * wide else ""
+
+
+GATES = ("self_attn.g_proj.weight", "self_attn.gate_proj.weight")
+"""A matrix that makes the gate of attention's output."""
 
 
 def _position(i: Mixing) -> str:
@@ -174,11 +242,12 @@ def keeps(p: Part) -> str:
         said.append(f"{size(fixed)} fixed" if said else f"{size(fixed)}, whatever the length")
     if not said and isinstance(p.info, Mixing) and p.info.shared_from is not None:
         return "keeps nothing"
-    return f"keeps{SPACE}" + " + ".join(said) if said else ""
+    word = f"KV{SPACE}cache" if any(s.stride and s.kind in ("kv", "cross") for s in p.states) else "keeps"
+    return f"{word}{SPACE}" + " + ".join(said) if said else ""
 
 
 def _entry(s: State) -> str:
-    per = "source token" if s.kind == "cross" else "token" if s.stride == 1 else f"{s.stride} tokens"
+    per = "source position" if s.kind == "cross" else "token" if s.stride == 1 else f"{s.stride} tokens"
     index = "index " if s.kind == "index" else ""
     last = f"last {s.window:,}" if s.window else ""
     return listed([f"{index}{size(s.elements * width(s))} per {per}", last])

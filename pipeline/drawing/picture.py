@@ -8,7 +8,7 @@ from __future__ import annotations
 from atlas.derived import Derived
 from atlas.numbers.entries import State
 from atlas.numbers.structure import Model
-from pipeline.drawing import ends, formula, phrases
+from pipeline.drawing import ends, formula, phrases, strip
 from pipeline.drawing.canvas import LETTER, Canvas, clean, wrapped
 from pipeline.drawing.colours import style
 from pipeline.drawing.phrases import size, width
@@ -28,7 +28,9 @@ def draw(derived: Derived, name: str) -> str | None:
     if model is None or not derived.fingerprint.d_model:
         return None
     g, names = Canvas(), [s for s in ("decoder", "encoder") if runs_of_stack(model, s)]
-    stacks = [Stack(model, s, derived.fingerprint.d_model) for s in names]
+    stacks: list[Stack] = []
+    for s in names:
+        stacks.append(Stack(model, s, derived.fingerprint.d_model, sum(len(other.letters) for other in stacks)))
     if not stacks or any(len(s.letters) > MOST_LAYERS or not all(x.flow for x in s.letters) for s in stacks):
         return None
     _heading(g, derived, name, stacks)
@@ -50,11 +52,21 @@ def _heading(g: Canvas, derived: Derived, name: str, stacks: list[Stack]) -> Non
     shown = clean(short, 420 * LETTER / BOLD, points)
     g.out.append(f'<text x="14" y="37" class="t b" style="font-size:{points:.3g}px">{shown}</text>')
     total, active = f.params_total or 0, f.params_active or 0
-    said = f"{phrases.count(total)} parameters" + (f", {phrases.count(active)} active" if active < total * 0.98 else "")
-    g.text(14, 55, said, "m")
+    said = f"{phrases.count(total)} parameters"
+    said += f" + {phrases.count(f.params_towers)} in towers" if f.params_towers else ""
+    if active < total * 0.98:
+        said += f", {phrases.count(active)} active" + " on average" * _varies(derived)
+    drafts = derived.model is not None and any(p.kind.startswith("draft.") for p in derived.model.ends.parts)
+    g.text(14, 55, said + ", a draft for a larger model" * drafts, "m")
     g.y = 71
     for s in stacks:
-        formula.write(g, s.runs, f"{s.name.capitalize()}: " if len(stacks) > 1 else "")
+        formula.write(g, s.runs, s.letters, f"{s.name.capitalize()}: " if len(stacks) > 1 else "")
+
+
+def _varies(derived: Derived) -> bool:
+    """Whether tokens use different numbers of weights: some choices of a router have none behind them."""
+    layers = derived.model.counted() if derived.model else ()
+    return any(t.choices for x in layers for p in x.parts for t in p.tensors)
 
 
 def _body(g: Canvas, derived: Derived, stacks: list[Stack]) -> None:
@@ -74,16 +86,16 @@ def _body(g: Canvas, derived: Derived, stacks: list[Stack]) -> None:
         if source is not None and len(stacks) == 1:
             source_beside(g, entered, source)
         if n == 0 and tied is not None:
-            ends.tie(g, tied, g.y - 13 - _below(derived))
+            ends.tie(g, tied, g.y - 13 - _below(derived, s.name if len(stacks) > 1 else ""))
         g.y += 10
 
 
-def _below(derived: Derived) -> float:
-    """How far the embedding is above the foot where towers stand below it."""
+def _below(derived: Derived, name: str) -> float:
+    """How far the embedding is above the foot where other tables and towers stand below it."""
     canvas, words = Canvas(), ends.tower_words(derived)
     if words:
-        ends.tower(canvas, words)
-    return canvas.y
+        ends.tower(canvas, words, None)
+    return canvas.y + 32 * len(ends.beside(derived, name))
 
 
 def _states(model: Model) -> list[State]:
@@ -99,8 +111,11 @@ def kept_words(model: Model) -> str:
         "per token": sum(b / s.stride for s, b in sized if s.kind != "cross" and s.stride and not s.window),
         "in windows": sum(b * s.window / s.stride for s, b in sized if s.kind != "cross" and s.stride and s.window),
         "fixed": sum(b for s, b in sized if not s.stride),
-        "per source token": sum(b for s, b in sized if s.kind == "cross"),
+        "per source position": sum(b for s, b in sized if s.kind == "cross"),
     }
+    if not model.has_cache:
+        decodes = any(r.stack == "decoder" for r in model.runs)
+        return f"No KV cache ({'attention is bidirectional' if decodes else 'encoder'})"
     return "Keeps " + (" + ".join(f"{size(n)} {what}" for what, n in sums.items() if n) or "nothing between tokens")
 
 
@@ -116,7 +131,14 @@ def _caption(g: Canvas, derived: Derived) -> None:
     for n, c in enumerate(shown if own else []):
         g.text(14 + n * 144, g.y, f"at {c >> 10}K" if c >= 1024 else f"at {c}", "m")
         g.text(68 + n * 144, g.y, size(sum(s.bytes_at(c) for s in own)))
+    if any(s.kind == "cross" for s in own):
+        g.y += 14
+        g.text(14, g.y, "and on top what the source leaves, by its positions", "m s")
     g.y += 12 if own else -2
+    runs = [r for r in model.runs if r.stack in ("decoder", "encoder")]
+    for line in wrapped(strip.key(runs), WIDE - 28, 10.5):
+        g.y += 14
+        g.text(14, g.y - 8, line, "m s", room=WIDE)
 
 
 def described(derived: Derived, name: str) -> str:
@@ -124,10 +146,12 @@ def described(derived: Derived, name: str) -> str:
     model, d = derived.model, derived.fingerprint.d_model or 0
     assert model is not None  # noqa: S101 - only models are drawn
     said = [name, f"{phrases.count(derived.fingerprint.params_total or 0)} parameters"]
+    before = 0
     for stack in ("decoder", "encoder"):
         runs = runs_of_stack(model, stack)
         if runs:
-            letters = formula.letters_of(runs)
+            letters = formula.letters_of(runs, before)
+            before += len(letters)
             said.append(
                 f"{stack} of {sum(r.repeats * len(r.layers) for r in runs)} layers: {formula.formula(runs, letters)}"
             )

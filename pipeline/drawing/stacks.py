@@ -5,9 +5,9 @@ from __future__ import annotations
 from atlas.numbers.structure import Branch, Layer, Model, Run, Standing
 from pipeline.drawing import branches, colours, phrases
 from pipeline.drawing.boxes import ASIDE, Box, Seen
-from pipeline.drawing.branches import BOX, LEFT, RIGHT, STREAM, Branching
-from pipeline.drawing.canvas import Canvas
-from pipeline.drawing.formula import letters_of
+from pipeline.drawing.branches import BOX, END, LEFT, RIGHT, STREAM, Branching
+from pipeline.drawing.canvas import Canvas, wrapped
+from pipeline.drawing.formula import letters_of, places
 from pipeline.drawing.strip import flat, strip
 
 CROSS = 440
@@ -25,10 +25,15 @@ def stands(model: Model, place: str, stack: str) -> bool:
     return any(i.stack in ("", stack) for i in found)
 
 
-def lanes_of(runs: list[Run], d: int) -> int:
-    """How many residual streams run side by side: more than one with hyper-connections."""
+def lanes_of(model: Model, runs: list[Run], d: int) -> int:
+    """How many residual streams run side by side: more than one with hyper-connections or alternating updates."""
+    made = [p.tensors[0].stored + 1 for p in model.ends.parts if p.kind == "altup.streams"]
     found = (
-        p.tensors[0].shape[1] // d for r in runs for x in r.layers for p in x.parts if p.kind == "hyper.connection"
+        iter(made)
+        if made
+        else (
+            p.tensors[0].shape[1] // d for r in runs for x in r.layers for p in x.parts if p.kind == "hyper.connection"
+        )
     )
     return next(found, 1)
 
@@ -42,10 +47,10 @@ def lines(g: Canvas, top: float, bottom: float, lanes: int) -> None:
 class Stack:
     """One stack of a model on its way to the page."""
 
-    def __init__(self, model: Model, name: str, d: int) -> None:
+    def __init__(self, model: Model, name: str, d: int, before: int = 0) -> None:
         self.runs, self.name, self.d = runs_of_stack(model, name), name, d
-        self.letters, self.flat = letters_of(self.runs), flat(self.runs)
-        self.lanes = lanes_of(self.runs, d)
+        self.letters, self.flat = letters_of(self.runs, before), flat(self.runs)
+        self.lanes = lanes_of(model, self.runs, d)
         self.norm = phrases.NORMS.get(model.norm_class, model.norm_class.replace("_", " "))
         self.final = stands(model, "final", name)
 
@@ -69,8 +74,8 @@ class Stack:
         return [y for x, found in reversed(made) for y in self._frame(g, x, found)]
 
     def _branching(self, x: Layer, b: Branch, seen: Seen) -> Branching:
-        less = ASIDE if len(b.parts) > 1 else 0
-        boxes = [Box(x.parts[n], self.d, seen, self.letters[x], less) for n in b.parts]
+        less = ASIDE if len(b.parts) > 1 or b.spans else 0
+        boxes = [Box(x.parts[n], self.d, seen, self.letters[x], less, weighed=len(b.parts) > 1) for n in b.parts]
         added = tuple(Box(x.parts[n], self.d, seen, self.letters[x], ASIDE) for n in b.added)
         return Branching(b, boxes, self.norm, self.lanes, added)
 
@@ -93,6 +98,12 @@ class Stack:
             g.rect(BOX, g.y + 7, 18 if len(letter) == 1 else 26, 17, "f", 4)
             g.text(BOX + (9 if len(letter) == 1 else 13), g.y + 19.5, letter, "w b", "middle")
             g.text(BOX + (25 if len(letter) == 1 else 33), g.y + 19.5, f"× {self.flat.count(x)}", "t b k")
+        if len(self.letters) > 1:
+            at = [n for n, other in enumerate(self.flat) if other is x]
+            said = wrapped(f"layer{'s' * (len(at) > 1)} {places(at)}", 225, 10.5)
+            for n, line in enumerate(said):
+                g.text(END - 2, g.y + 19.5 + 12 * n, line, "m s", "end")
+            g.y += 12 * (len(said) - 1)
         g.y += 30
 
     def _inside(self, g: Canvas, found: list[Branching]) -> list[float]:
@@ -103,7 +114,13 @@ class Stack:
                 joins[n] = branches.plus(g, self.lanes)[0]
         for n in range(len(found) - 1, -1, -1):
             b = found[n]
-            entered += branches.across(g, b, joins[n]) if n in joins else branches.draw(g, b)
+            if n - 1 in joins and _is_fork(found[n - 1], b):
+                b = b._replace(fork=found[n - 1], joins=joins.pop(n - 1))
+                entered += branches.draw(g, b)
+            elif n in joins:
+                entered += branches.across(g, b, joins[n])
+            elif not (n + 1 < len(found) and _is_fork(b, found[n + 1])):
+                entered += branches.draw(g, b)
         return entered
 
     def _beside(self, g: Canvas, x: Layer) -> None:
@@ -112,8 +129,16 @@ class Stack:
         rest = [p for n, p in enumerate(x.parts) if n not in drawn]
         said = list(dict.fromkeys(filter(None, map(phrases.beside, rest))))
         if said:
-            g.text(BOX, g.y + 3, f"with {', '.join(said)}", "m s", room=300)
-            g.y += 10
+            n = sum(t.elements * t.stored for p in rest for t in p.tensors)
+            for line in wrapped(f"with {', '.join(said)}: {phrases.count(n)} weight{'s' * (n != 1)}", END - BOX, 10.5):
+                g.text(BOX, g.y + 3, line, "m s")
+                g.y += 12
+            g.y -= 2
+
+
+def _is_fork(b: Branching, above: Branching) -> bool:
+    """Whether a branch across others leaves the one above it behind the norm that both read."""
+    return b.of.spans > 0 and bool(b.of.before) and b.of.before == above.of.before
 
 
 def source_beside(g: Canvas, entered: list[float], y: float) -> None:

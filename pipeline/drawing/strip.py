@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from atlas.numbers.structure import Feeding, Layer, Mixing, Part, Run
 from pipeline.drawing import colours
 from pipeline.drawing.canvas import Canvas
@@ -70,14 +72,25 @@ def _borrowed(g: Canvas, layers: list[Layer], bottom: float, h: float) -> None:
 
 
 def _indices(g: Canvas, runs: list[Run], bottom: float, h: float) -> None:
-    """Numbers at the starts of runs, and of the last layer, where there is room."""
-    taken, n, total = bottom + 11.0, 0, sum(r.repeats * len(r.layers) for r in runs)
-    marks: list[int] = []
-    for r in runs:
-        marks.append(n)
-        n += r.repeats * len(r.layers)
-    for mark in dict.fromkeys([*marks, total - 1]):
+    """Numbers of the first and the last layer, and of the starts of runs where there is room."""
+    starts = list(accumulate((r.repeats * len(r.layers) for r in runs), initial=0))
+    last = starts.pop() - 1
+    said: list[float] = []
+    for mark in dict.fromkeys([0, last, *starts]):
         y = bottom - (mark + 0.5) * h + 4
-        if taken - y >= 10:
+        if all(abs(y - other) >= 10 for other in said):
             g.text(CELL - 5, y, str(mark), "m s", "end")
-            taken = y
+            said.append(y)
+
+
+def key(runs: list[Run]) -> str:
+    """What the bars say, in words; nothing where every layer is alike."""
+    layers = list(dict.fromkeys(flat(runs)))
+    if len(layers) < 2:
+        return ""
+    left = [leaves(p) for x in layers for p in x.parts]
+    kinds = {bool(p.info.n_routed) for x in layers for p in x.parts if isinstance(p.info, Feeding)}
+    said = ["bars as long as what a token leaves in a layer"] * any(map(any, left))
+    said += ["pale where a window ends it"] * any(stops for _, stops in left)
+    said += ["cells at their left dark for experts, pale for a dense network"] * (len(kinds) > 1)
+    return f"Strip: {', '.join(said)}" if said else ""

@@ -52,6 +52,7 @@ class Geometry(msgspec.Struct, frozen=True, kw_only=True):
     n_layers: int = 0
     quant_method: str | None = None
     verdict: str = "known"
+    query_heads: tuple[int, ...] = ()  # of the model's own layers, each number once
 
     def own(self) -> list[Cache]:
         """Caches of the model itself, without those of draft layers and of sources."""
@@ -72,6 +73,14 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     assumed: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
+
+
+class Said(msgspec.Struct):
+    """What is taken as given, what has to be asked, and the steps, as they come up: gathered and then frozen."""
+
+    assumed: list[str] = []
+    missing: list[str] = []
+    steps: list[Step] = []
 
 
 class Unknown(Exception):

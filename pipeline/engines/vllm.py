@@ -11,6 +11,7 @@ from pipeline.engines.record import (
     Geometry,
     Inputs,
     Prediction,
+    Said,
     Step,
     Unknown,
     count,
@@ -23,7 +24,7 @@ from pipeline.engines.record import (
 from pipeline.engines.types import DTYPE_BYTES, Kept
 from pipeline.engines.vllm_groups import mixed, one_kind, stage_of
 from pipeline.engines.vllm_layers import Kind, Placed, Serving, placed
-from pipeline.engines.vllm_pool import Pool, Request, Said, request_blocks
+from pipeline.engines.vllm_pool import Pool, Request, request_blocks
 from pipeline.engines.vllm_rules import INPUTS, RULES
 from pipeline.engines.vllm_versions import (
     LATENT,

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable
 
 from atlas.numbers.ranks import Undescribed, stage_bounds
-from pipeline.engines.record import Geometry, Inputs, Step, Unknown, whole
+from pipeline.engines.record import Geometry, Inputs, Said, Step, Unknown, whole
 from pipeline.engines.vllm_layers import Kind, Placed
-from pipeline.engines.vllm_pool import Pool, Said
+from pipeline.engines.vllm_pool import Pool
 from pipeline.engines.vllm_versions import Version
 
 Stage = Callable[[Placed], int]

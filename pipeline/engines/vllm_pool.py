@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-import msgspec
-
-from pipeline.engines.record import Inputs, Step, Unknown, count, whole
-
-if TYPE_CHECKING:
-    from pipeline.engines.vllm_layers import Kind
+from pipeline.engines.record import Inputs, Said, Unknown, count, whole
+from pipeline.engines.vllm_layers import Kind
 
 
 class Pool(NamedTuple):
@@ -21,14 +17,6 @@ class Pool(NamedTuple):
     groups: tuple[tuple[Kind, int], ...]
     block_bytes: float
     block: int
-
-
-class Said(msgspec.Struct):
-    """What is taken as given, what has to be asked, and the steps, as they come up: gathered and then frozen."""
-
-    assumed: list[str] = []
-    missing: list[str] = []
-    steps: list[Step] = []
 
 
 class Request(NamedTuple):

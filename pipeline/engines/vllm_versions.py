@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from atlas.numbers.caches import Cache
-from pipeline.engines.record import Geometry, Inputs, Step, Unknown, switch
-from pipeline.engines.vllm_pool import Said
+from pipeline.engines.record import Geometry, Inputs, Said, Step, Unknown, switch
 
 Version = tuple[int, ...]
 

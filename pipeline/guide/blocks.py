@@ -72,12 +72,17 @@ class Links(NamedTuple):
 
 
 def table(rows: Sequence[Row], columns: Sequence[Column], links: Links, *, tier: int | None, note: str = "") -> Markup:
-    """A table of a result, columns in the order given, null as a dash. Raises `Invalid` where there are no rows."""
+    """A table of a result with the line below it. Raises `Invalid` where there are no rows."""
+    body = plain(rows, columns, links)
+    return Markup(f"{body}\n\n{caption(query_of(rows, columns), tier, note)}")  # noqa: S704 - cells are escaped
+
+
+def plain(rows: Sequence[Row], columns: Sequence[Column], links: Links) -> str:
+    """The table alone, columns in the order given, null as a dash. Raises `Invalid` where there are no rows."""
     lines = [_line([heading for heading, _, _ in columns])]
     lines.append("|" + "|".join("---:" if form in prose.NUMBERS else "---" for _, _, form in columns) + "|")
     lines += [_line([cell(row[column], form, links) for _, column, form in columns]) for row in _some(rows, columns)]
-    body = "\n".join(lines)
-    return Markup(f"{body}\n\n{caption(query_of(rows, columns), tier, note)}")  # noqa: S704 - cells are escaped
+    return "\n".join(lines)
 
 
 class Cross(NamedTuple):
@@ -88,7 +93,7 @@ class Cross(NamedTuple):
     value: str
 
 
-def crossed(rows: Sequence[Row], columns: Sequence[Column], by: Cross, links: Links, *, tier: int | None) -> Markup:
+def crossed(rows: Sequence[Row], columns: Sequence[Column], by: Cross, links: Links) -> str:
     """A table with a row per value of one column and a column per value of another, a dash where there is none."""
     forms = {column: (heading, form) for heading, column, form in columns}
     heads, sides = _distinct(_some(rows, columns), by.across), sorted(_distinct(rows, by.down))
@@ -98,7 +103,7 @@ def crossed(rows: Sequence[Row], columns: Sequence[Column], by: Cross, links: Li
     for side in sides:
         values = (cell(found.get((side, head)), forms[by.value][1], links) for head in heads)
         lines.append(_line([cell(side, forms[by.down][1], links), *values]))
-    return Markup("\n".join(lines) + f"\n\n{caption(query_of(rows, columns), tier)}")  # noqa: S704 - cells are escaped
+    return "\n".join(lines)
 
 
 def _distinct(rows: Sequence[Row], column: str) -> list[Cell]:

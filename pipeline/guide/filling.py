@@ -10,7 +10,7 @@ from pipeline.ask.examples import EXAMPLES
 from pipeline.errors import Invalid
 from pipeline.guide import bind, page, prose, terms
 from pipeline.guide.bind import Row, Single, Trace
-from pipeline.guide.blocks import Cross, Links, caption, crossed, details, query_of, table
+from pipeline.guide.blocks import Cross, Links, caption, crossed, details, plain, query_of, table
 from pipeline.guide.book import Book
 from pipeline.guide.kept import Drawings
 from pipeline.guide.page import Page
@@ -92,9 +92,9 @@ class Filling:
         if not rows:
             raise Invalid(f"the chart {name} would be empty")
         if kind == "curves":
-            below = crossed(rows, columns, Cross(roles["x"], roles["series"], roles["y"]), self.links, tier=tier)
+            below = crossed(rows, columns, Cross(roles["x"], roles["series"], roles["y"]), self.links)
         else:
-            below = self._table(data or rows, columns, tier)
+            below = plain(data or rows, columns, self.links)
         path = f"{CHARTS}/{Path(self.source.slug).name}--{name}.svg"
         values = [bind.values(r) for r in rows]
         self.charts[path] = self.drawings.drawn(
@@ -128,6 +128,7 @@ class Filling:
         return self.book.frame.render(
             source=self.source.source,
             front=self.source.front,
+            number=_number(self.source, self.book),
             body=bind.Markup(self._with_terms(body.strip())),
             references=[reference(self.book.references, key) for key in self.source.front.references],
             queries=self.queries,
@@ -158,6 +159,11 @@ def _sheet(repo: str, links: Links) -> str:
     slug = links.sheets.get(repo)
     shown = prose.text(repo)
     return f"[{shown}]({links.root}{MODELS}/{slug}.md)" if slug else shown
+
+
+def _number(source: Page, book: Book) -> str | None:
+    """The number of a module; a page that is none has none."""
+    return next((n for n, m in book.modules.items() if m.slug == source.slug), None)
 
 
 def _around(source: Page, book: Book, links: Links) -> Mapping[str, str | None]:

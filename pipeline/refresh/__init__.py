@@ -3,4 +3,4 @@
 `steps` is what commands and flows call.
 """
 
-__all__ = ["batches", "holding", "rederive", "steps", "unchanged"]
+__all__ = ["batches", "cited", "headers", "holding", "records", "rederive", "reporting", "steps", "unchanged"]

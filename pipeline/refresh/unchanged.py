@@ -15,12 +15,13 @@ import atlas
 import pipeline
 import schemas
 from pipeline.errors import Corrupt
+from pipeline.refresh import reporting
+from pipeline.refresh.records import Gathered, Options, Report
 from pipeline.sources import measured
 from pipeline.store import shelf
 
 if TYPE_CHECKING:
     from pipeline.hub.crawl import CrawlResult
-    from pipeline.refresh.steps import Gathered, Options, Report
 
 GUIDE = Path("reports") / "guide"
 
@@ -64,17 +65,15 @@ def since(options: Options, gathered: Gathered) -> Report | None:
 
 
 def _report(options: Options, crawl: CrawlResult, entry: shelf.Entry, path: Path) -> Report:
-    from pipeline.refresh import steps
-
     pages, failed = [p.stem for p in sorted((options.home / GUIDE).glob("*.md"))], {}
     if not pages:
-        pages, failed = steps.build_guide(options.home, path)
+        pages, failed = reporting.build_guide(options.home, path)
     with duckdb.connect(str(path), read_only=True) as con:
         verdicts = dict(con.execute("SELECT verdict::VARCHAR, count(*) FROM configs GROUP BY ALL").fetchall())
         stands = dict(con.execute("SELECT outcome::VARCHAR, count(*) FROM models GROUP BY ALL").fetchall())
     outcomes = _outcomes(Counter(stands), Counter(crawl.summary.outcomes))
     told = msgspec.to_builtins(crawl.summary)
-    return steps.Report(
+    return Report(
         snapshot=entry.id, path=path, is_new=False, models=entry.models, designs=entry.designs,
         outcomes=dict(outcomes), verdicts=verdicts, pages=pages, failed_pages=failed, crawl=told,
     )  # fmt: skip

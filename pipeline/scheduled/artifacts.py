@@ -27,8 +27,8 @@ from pipeline.text import markdown
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from pipeline.refresh.records import Report
     from pipeline.refresh.rederive import Rederived
-    from pipeline.refresh.steps import Report
     from pipeline.store.snapshot import Digests
     from schemas.checks import Failure
 

@@ -16,7 +16,7 @@ import prefect.runtime.flow_run
 from prefect.events import emit_event
 
 from pipeline.errors import AtlasError, Invalid
-from pipeline.refresh.steps import Report
+from pipeline.refresh.records import Report
 from pipeline.store import diff, shelf
 from pipeline.text import shorten, terminal
 

@@ -30,9 +30,9 @@ from pipeline.hub import login
 from pipeline.hub.attempts import Job
 from pipeline.hub.crawl import Staged
 from pipeline.hub.listing import Selection, read_list
-from pipeline.refresh import batches, holding, steps, unchanged
+from pipeline.refresh import batches, cited, headers, holding, reporting, steps, unchanged
 from pipeline.refresh import rederive as again
-from pipeline.refresh.steps import Gathered, Options, Report
+from pipeline.refresh.records import CATALOGUE, HUB, Gathered, Options, Report
 from pipeline.scheduled import artifacts, events, tried
 from pipeline.store import shelf
 from pipeline.store.snapshot import Prepared, Published
@@ -148,13 +148,13 @@ def publish(held: ExitStack, ready: Prepared, gathered: Gathered) -> Published:
 @prefect.task(**_KEPT_HERE)
 def build_guide(home: Path, path: Path) -> tuple[list[str], dict[str, str]]:
     """Build the guide's pages."""
-    return steps.build_guide(home, path)
+    return reporting.build_guide(home, path)
 
 
 @prefect.flow(name="refresh", task_runner=runner(), persist_result=False)
 def refresh(  # noqa: PLR0913, PLR0917 - each is an option of the command
     home: str = ".",
-    source: str = steps.CATALOGUE,
+    source: str = CATALOGUE,
     task: str | None = "text-generation",
     top: int | None = None,
     author: str | None = None,
@@ -187,7 +187,7 @@ def refresh(  # noqa: PLR0913, PLR0917 - each is an option of the command
 
 def _crawled(options: Options, held: ExitStack) -> Staged | None:
     """The Hub's listing, and every config that changed, a task each few hundred; nothing for another source."""
-    if options.source != steps.HUB:
+    if options.source != HUB:
         return None
     with_token = msgspec.structs.replace(options, token=login.token())
     stages = held.enter_context(steps.staged(with_token, steps.today(options), artifacts.Dial()))
@@ -204,14 +204,15 @@ def _published(options: Options, gathered: Gathered, batch: int) -> Report:
         gathered.found,
         _submitting(),
         known=holding.of_catalogue(),
-        extra=steps.reported(options.home),
+        extra=cited.reported(options.home),
         size=batch,
         tick=lambda n: dial.derived(n, gathered.listed),
     )
+    content = headers.with_headers(options, content)
     with ExitStack() as held:
         published = publish(held, validate(held, options, gathered, content), gathered)
     built = build_guide(options.home, published.path)
-    return steps.report(options, gathered, content, published, built)
+    return reporting.report(options, gathered, content, published, built)
 
 
 def _submitting() -> Any:

@@ -114,16 +114,18 @@ def _letter(i: int) -> str:
 
 
 def _legend(c: Compared) -> Iterator[Line]:
+    alike = len({(s.row.verdict, s.source) for s in c.subjects}) == 1
     for i, s in enumerate(c.subjects):
         name = shorten(terminal(s.name), WIDTH - 3)
-        said = terminal(f"{s.row.verdict} · {s.source}")
+        said = "" if alike else terminal(f"{s.row.verdict} · {s.source}")
         gap = WIDTH - 3 - len(name) - len(said)
         yield [(f"{_letter(i)}  ", HEAD), (name, STRONG), (" " * gap + said if gap > 1 else "", DIM)]
         yield from wrapped(said, 3, DIM) if gap <= 1 else ()
         yield from wrapped(terminal(f"with {', '.join(s.changes)}"), 3, WARN) if s.changes else ()
         yield from wrapped(terminal(s.row.doubt), 3, WARN) if s.row.doubt else ()
     for verdict in dict.fromkeys(s.row.verdict for s in c.subjects):
-        yield from wrapped(VERDICTS[verdict], 0, DIM, hang=2)
+        source = f" · {terminal(c.subjects[0].source)}" if alike else ""
+        yield from wrapped(VERDICTS[verdict] + source, 0, DIM, hang=2)
     yield []
 
 
@@ -141,9 +143,12 @@ def _abreast(c: Compared, shown: slice) -> Iterator[Line]:
         tight = any(
             len(_cell(grouped, v)) >= each for _, show, values in found if show is grouped for v in values[shown]
         )
+        alike = [f"{label.strip()} {_cell(show, values[0])}" for label, show, values in found if not unequal(values)]
         for label, show, values in found:
-            texts = _texts(scaled if show is grouped and tight else show, values)
-            yield from _row(label, texts[shown], each, differs=unequal(values))
+            if unequal(values):
+                yield from _row(label, _texts(scaled if show is grouped and tight else show, values)[shown], each)
+        if alike and not shown.start:
+            yield from wrapped(f"= {'; '.join(alike)}", 0, DIM, hang=2)
         yield []
 
 
@@ -162,13 +167,11 @@ def _stacked(texts: Sequence[str], width: int) -> Iterator[list[str]]:
         yield [piece.rjust(width) for piece in line]
 
 
-def _row(label: str, texts: Sequence[str], each: int, *, differs: bool) -> Iterator[Line]:
+def _row(label: str, texts: Sequence[str], each: int) -> Iterator[Line]:
     labels = textwrap.wrap(terminal(label), LABEL - 1, subsequent_indent="  ") or [""]
-    style = STRONG if differs else ""
     for i, (said, cells) in enumerate(itertools.zip_longest(labels, _stacked(texts, each))):
         line = "".join(cells) if cells else ""
-        mark = MARK if differs and i == 0 else " "
-        yield [(f"{mark} ", WARN), (f"{said or '':<{LABEL}}", DIM), (line, style)]
+        yield [(f"{' ' if i else MARK} ", WARN), (f"{said or '':<{LABEL}}", DIM), (line, STRONG)]
 
 
 def _cell(show: Show, value: object) -> str:
@@ -178,7 +181,7 @@ def _cell(show: Show, value: object) -> str:
 def _notes(c: Compared) -> Iterator[Line]:
     if same_design(c):
         yield from wrapped(SAME, 0, WARN)
-    yield from wrapped(f"{MARK} marks what differs. {_SIZES}", 0, DIM)
+    yield from wrapped(_SIZES, 0, DIM)
     for s in beyond(c):
         yield from wrapped(_less(terminal(s.name), s, c), 0, WARN)
 
@@ -190,7 +193,7 @@ def _less(name: str, s: Subject, c: Compared) -> str:
     return f"{name} states a context of {s.row.max_context:,} tokens, less than {c.at:,}."
 
 
-_SIZES = "Sizes are logical bytes of one sequence: no pages, padding or engine's reserve; a cache's scales not counted."
+_SIZES = "Sizes: logical bytes of one sequence, without pages, padding, an engine's reserve or a cache's scales."
 
 
 def _named(s: Subject) -> str:

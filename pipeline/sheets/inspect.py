@@ -155,7 +155,7 @@ def summary(found: list[Derived], at: int, width: float) -> Iterator[Line]:
     for d in found:
         f = d.fingerprint
         name = shorten(terminal(f.repo_id or ""), 33)
-        if f.params_total is None:
+        if f.params_total is None or f.params_active is None:
             yield [(f"{name:<34}", ""), (shorten(f"{f.refusal_kind}: {terminal(f.refusal_reason or '')}", 46), WARN)]
             continue
         grows = None if d.model is None or f.kv_bytes_per_token is None else measure.kv_bytes_per_token(d.model, width)
@@ -164,7 +164,7 @@ def summary(found: list[Derived], at: int, width: float) -> Iterator[Line]:
         total = "-" if held is None else binary(held)
         yield [
             (f"{name:<34}", ""),
-            (f"{scaled(f.params_total):>12}{scaled(f.params_active or 0):>9}{cache:>10}{total:>10}", ""),
+            (f"{scaled(f.params_total):>12}{scaled(f.params_active):>9}{cache:>10}{total:>10}", ""),
         ]
     verdicts = [d.fingerprint.verdict for d in found]
     counts = ", ".join(f"{verdicts.count(v)} {v}" for v in dict.fromkeys(verdicts))

@@ -43,8 +43,9 @@ def sheet(
 ) -> Iterator[Line]:
     """Every line of a model's sheet; `first` must be known before a number is quoted, `asked` joins the state."""
     f = derived.fingerprint
-    yield from _identity(f)
-    yield from _before_quoting(derived, first)
+    cautions = list(before_quoting(derived))
+    yield from _identity(f, checked=CHECKS["exact"] in cautions)
+    yield from _before_quoting(c for c in (first, *cautions) if c and c != CHECKS["exact"])
     if derived.model is None:
         yield from measured(derived) if f.verdict == Verdict.MEASURED else _refusal(f)
         return
@@ -54,13 +55,11 @@ def sheet(
     yield from _runtime(f, _stated(derived))
     yield from stored_form(f, derived.stored)
     yield from strip(layers_expanded(derived.model), whole=layers)
-    yield from _assumed(derived)
+    yield from _evidence(derived) if evidence else _assumed(derived)
     yield from _unread(derived)
-    if evidence:
-        yield from _evidence(derived)
 
 
-def _identity(f: Fingerprint) -> Iterator[Line]:
+def _identity(f: Fingerprint, *, checked: bool) -> Iterator[Line]:
     name = shorten(terminal(f.repo_id or "(unnamed)"), WIDTH - 12)
     yield [(name, STRONG), (f"{f.verdict:>{WIDTH - len(name)}}", WARN if f.verdict != "known" else "green")]
     parts = [f.kind, f.model_type, f.architecture_class, f.design_id and f"design {f.design_id}"]
@@ -68,14 +67,13 @@ def _identity(f: Fingerprint) -> Iterator[Line]:
         yield from wrapped(" · ".join(terminal(p) for p in parts if p), 0, DIM)
     yield from _reservations(f)
     if f.verdict != Verdict.REFUSED:
-        yield from wrapped(VERDICTS[str(f.verdict)], 2, DIM)
+        yield from wrapped(VERDICTS[str(f.verdict)] + (f". {CHECKS['exact']}" if checked else ""), 2, DIM)
 
 
-def _before_quoting(derived: Derived, first: str | None) -> Iterator[Line]:
+def _before_quoting(cautions: Iterable[str]) -> Iterator[Line]:
     """What a reader must know before he quotes a number, one sentence a line."""
-    for said in (*((first,) if first else ()), *before_quoting(derived)):
-        mark, style = ("", DIM) if said == CHECKS["exact"] else ("! ", WARN)
-        yield from wrapped(mark + terminal(said), 2, style, hang=2)
+    for said in cautions:
+        yield from wrapped(f"! {terminal(said)}", 2, WARN, hang=2)
     yield []
 
 
@@ -206,6 +204,10 @@ def _state(f: Fingerprint, why: str | None, asked: Iterable[Line]) -> Iterator[L
     yield []
 
 
+def _cell(n: int | None) -> str:
+    return "-" if n is None else scaled(n)
+
+
 def _prompt_and_source(f: Fingerprint) -> Iterator[Line]:
     """What a whole prompt costs beside its weights, and a token of a source where there is one."""
     if f.prefill_attention_flops_4k and f.prefill_attention_flops_128k:
@@ -219,15 +221,9 @@ def _prompt_and_source(f: Fingerprint) -> Iterator[Line]:
 def _runtime(f: Fingerprint, stated: str) -> Iterator[Line]:
     yield title("Runtime shape", "one token, one sequence, bytes at bf16")
     way = "both ways" if f.attention_mask == "bidirectional" else "back"
-    looks = (
-        ""
-        if f.attention_flops_per_token_4k is None
-        else (
-            f"  + looking {way} {scaled(f.attention_flops_per_token_4k)} at 4K, "
-            f"{scaled(f.attention_flops_per_token_128k or 0)} at 128K"
-        )
-    )
-    yield [("  FLOPs        ", DIM), (scaled(f.flops_per_token or 0), STRONG), (looks, "")]
+    near, far = f.attention_flops_per_token_4k, f.attention_flops_per_token_128k
+    looks = "" if near is None or far is None else f"  + looking {way} {scaled(near)} at 4K, {scaled(far)} at 128K"
+    yield [("  FLOPs        ", DIM), (_cell(f.flops_per_token), STRONG), (looks, "")]
     yield from _prompt_and_source(f)
     if f.decode_bytes_per_token_4k is not None and f.decode_bytes_per_token_128k is not None:
         yield [
@@ -260,15 +256,13 @@ def _degrees(f: Fingerprint) -> Iterator[Line]:
 
 def _batches(f: Fingerprint) -> Iterator[Line]:
     """Experts that a batch touches, and what is sent for one token."""
-    if f.experts_touched_b64 is None or f.dispatch_bytes_per_token is None:
+    touched = [n for n in (f.experts_touched_b8, f.experts_touched_b64, f.experts_touched_b256) if n is not None]
+    sent, back = f.dispatch_bytes_per_token, f.combine_bytes_per_token
+    if len(touched) < 3 or sent is None or back is None:
         return
-    touched = ", ".join(f"{n or 0:,.1f}" for n in (f.experts_touched_b8, f.experts_touched_b64, f.experts_touched_b256))
-    yield [("  batch        ", DIM), (f"8, 64, 256 tokens touch {touched} experts a layer", "")]
-    yield [
-        ("  network      ", DIM),
-        (f"{binary(f.dispatch_bytes_per_token)} sent to experts and ", ""),
-        (f"{binary(f.combine_bytes_per_token or 0)} back, a token at bf16", ""),
-    ]
+    each = ", ".join(f"{n:,.1f}" for n in touched)
+    yield [("  batch        ", DIM), (f"8, 64, 256 tokens touch {each} experts a layer", "")]
+    yield [("  network      ", DIM), (f"{binary(sent)} sent to experts, {binary(back)} back, a token at bf16", "")]
 
 
 def _stated(derived: Derived) -> str:
@@ -287,8 +281,9 @@ def _context(f: Fingerprint, stated: str) -> str:
 
 
 def _assumed(derived: Derived) -> Iterator[Line]:
-    """Values that no key of the config states, but for the plain rules of the family; the verdict stands above."""
-    found = [e for e in derived.evidence if e.field != "verdict"]
+    """Values that no key of the config states, but for the plain rules of the family; verdict and class stand above."""
+    above = ("verdict", "head") if derived.fingerprint.architecture_class else ("verdict",)
+    found = [e for e in derived.evidence if e.field not in above]
     defaults = [e for e in found if e.origin == "class_default"]
     reasoned = [e for e in found if e.origin in ("derived", "correction", "reported")]
     if not defaults and not reasoned:
@@ -313,6 +308,11 @@ def _unread(derived: Derived) -> Iterator[Line]:
 def _evidence(derived: Derived) -> Iterator[Line]:
     yield title("Evidence", "where every value comes from")
     for e in derived.evidence:
-        yield from labelled(f"  {shorten(terminal(e.field), 28):<28} ", shorten(terminal(str(e.value)), 400), STRONG)
-        yield from wrapped(f"{e.origin}: {terminal(e.source)}", 6, DIM, hang=2)
+        label, value = f"  {shorten(terminal(e.field), 28):<28} ", shorten(terminal(str(e.value)), 400)
+        said = e.origin if e.source == e.field else f"{e.origin}: {terminal(e.source)}"
+        if len(label) + max(len(value), 16) + 1 + len(said) <= WIDTH:
+            yield [(label, DIM), (f"{value:<16} ", STRONG), (said, DIM)]
+            continue
+        yield from labelled(label, value, STRONG)
+        yield from wrapped(said, 6, DIM, hang=2)
     yield []

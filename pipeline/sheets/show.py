@@ -66,16 +66,16 @@ def sheet_of(found: Found, view: View) -> Iterator[Line]:
         yield from hypothetical_form(derived, view.weights)
     if changes:
         yield from what_if(found.derived, derived)
-    below = list(_below(found, supposed=bool(changes)))
+    below = list(_below(found, supposed=bool(changes), whole=view.evidence))
     if below and (changes or derived.model is None):
         yield []
     yield from below
 
 
-def _below(found: Found, *, supposed: bool) -> Iterator[Line]:
+def _below(found: Found, *, supposed: bool, whole: bool) -> Iterator[Line]:
     """What is said under a sheet: what sources state (of the original alone), another design, where it is from."""
     if not supposed:
-        yield from _reported(found)
+        yield from _reported(found, whole=whole)
     if found.snapshot is not None and found.derived.fingerprint.design_id != found.design_id:
         yield from wrapped(
             f"Today's rules give another design than snapshot {found.snapshot} holds ({found.design_id}).", 0, WARN
@@ -87,7 +87,8 @@ def _origin(found: Found, *, supposed: bool) -> Iterator[Line]:
     """Where the config is from, cut nowhere."""
     source = f"config from {found.source}"
     if found.snapshot is not None:
-        source = f"{found.source}, config from {found.config_source} as of {found.as_of}"
+        as_of = "" if found.snapshot.startswith(str(found.as_of)) else f" as of {found.as_of}"
+        source = f"{found.source}, config from {found.config_source}{as_of}"
     elif found.revision is not None:
         source += f", revision {found.revision}"
     cited = None if found.cite is None or supposed else f"cite {found.cite}"
@@ -132,18 +133,23 @@ def _state(derived: Derived, view: View) -> Iterator[Line]:
     yield from labelled(label, said + ("; without scales" if view.width != measure.CACHE_WIDTH else ""), STRONG)
 
 
-def _reported(found: Found) -> Iterator[Line]:
-    """What sources state, each citation once; files of other repositories by their names."""
+def _reported(found: Found, *, whole: bool) -> Iterator[Line]:
+    """What sources state, each citation once; where in a source it stands, and counts of copies, only if asked for."""
     if not found.reported:
         return
     yield title("Reported", "by sources, not derived here")
     by_source: dict[str, list[tuple[str, str]]] = {}
+    copies: list[str] = []
     for fact, value, unit, citation in found.reported:
         owner, _, source = citation.partition(": ")
         of_repository = "/" in owner and " " not in owner and bool(source)
+        if of_repository and not whole:
+            copies.append(f"{fact.removeprefix('stored as ')} {owner}")
+            continue
         said = f"{int(value):,} {unit.partition(' ')[0] if of_repository else unit}" if value.isdecimal() else value
         said += f"  {owner}" if of_repository else ""
-        by_source.setdefault(source if of_repository else citation, []).append((fact, said))
+        source = source if of_repository else citation
+        by_source.setdefault(source if whole else source.partition(";")[0], []).append((fact, said))
     for source, facts in by_source.items():
         if len(facts) == 1:
             ((fact, said),) = facts
@@ -152,6 +158,8 @@ def _reported(found: Found) -> Iterator[Line]:
         for fact, said in facts:
             yield [(f"  {terminal(fact):<18} ", ""), (shorten(terminal(said), 58), STRONG)]
         yield from wrapped(terminal(source), 4, DIM)
+    if copies:
+        yield from wrapped(terminal(f"copies stored otherwise: {', '.join(copies)}"), 2, hang=2)
     yield []
 
 

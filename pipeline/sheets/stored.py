@@ -26,7 +26,7 @@ GROUPS = {
     "buffers": "buffers",
     "scales": "scales, zeros, settings",
 }
-_BRIEFLY = "no quantization is named, and no header, index or count proves 16 bits"
+_BRIEFLY = "no header, index or count proves 16 bits"
 EVIDENCE = {
     "header": "by its headers",
     "index": "by its index, and the rule agrees",
@@ -37,7 +37,7 @@ EVIDENCE = {
 def stored_form(f: Fingerprint, stored: Storage) -> Iterator[Line]:
     """The section of a sheet: bytes with what proves them, then the groups; without proof what is missing."""
     yield title("Stored form", _words(f))
-    yield from _total(f, stored)
+    yield from _total(stored)
     for row in stored.rows:
         yield _row(row)
     if stored.rows and f.params_checkpoint and stored.bytes:
@@ -51,16 +51,16 @@ def _words(f: Fingerprint) -> str:
     return shorten(f"stated: {stated}" if stated else "no type stated", 50)
 
 
-def _total(f: Fingerprint, stored: Storage) -> Iterator[Line]:
+def _total(stored: Storage) -> Iterator[Line]:
     if stored.bytes is not None:
         proof = f" = {binary(stored.bytes)}, {EVIDENCE.get(stored.evidence or '', '')}"
         yield [("  tensors      ", DIM), (f"{stored.bytes:,} bytes", STRONG), (proof, DIM)]
-    else:
-        at_bf16 = "" if f.weight_bytes_bf16 is None else f"at bf16 {binary(f.weight_bytes_bf16)}, "
-        yield [("  tensors      ", DIM), (f"{at_bf16}stored form not proven", WARN)]
-    if stored.reason or stored.note:
-        said = stored.reason or stored.note or ""
-        yield from wrapped(terminal(_BRIEFLY if said == SILENT else said), 4, DIM)
+    why = stored.reason or stored.note
+    said = [terminal(_BRIEFLY if why == SILENT else why)] if why else []
+    if stored.bytes is None:
+        yield from wrapped(": ".join(["stored form not proven", *said]), 2, WARN, hang=2)
+    elif said:
+        yield from wrapped(said[0], 4, DIM)
 
 
 def _row(row: StoredRow) -> Line:

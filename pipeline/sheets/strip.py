@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Iterator
 from typing import Any
@@ -24,28 +25,45 @@ MARKS = {
 
 
 def strip(rows: list[LayerRow], *, whole: bool) -> Iterator[Line]:
-    """One mark per layer by its mixer, then each kind of layer once (or, where asked for, every layer)."""
+    """One mark per layer where they differ, then each kind of layer once, or every layer, equal neighbours together."""
     yield title("Layers", "cache per held token")
+    kinds: dict[tuple[Any, ...], list[LayerRow]] = {}
+    for r in rows:
+        kinds.setdefault(_same(r), []).append(r)
+    if len(kinds) > 1:
+        yield from _marks(rows)
+    if whole:
+        yield from _runs(rows)
+    else:
+        for same in kinds.values():
+            yield from _layer(same[0], f"{len(same)}x")
+    yield []
+
+
+def _marks(rows: list[LayerRow]) -> Iterator[Line]:
     marks: dict[int, str] = {}
     for r in rows:
         marks.setdefault(r.index, MARKS[r.mixer])
     strip = "".join(marks.values())
     for start in range(0, len(strip), WIDTH - 4):
         yield [("  " + strip[start : start + WIDTH - 4], BAR)]
-    kinds: dict[tuple[Any, ...], list[LayerRow]] = {}
-    for r in rows:
-        kinds.setdefault((r.index,) if whole else _same(r), []).append(r)
-    for same in kinds.values():
-        for r in same if whole else same[:1]:
-            yield from _layer(r, f"{r.index:>4} " if whole else f"{len(same):>4}x")
-    yield []
+
+
+def _runs(rows: list[LayerRow]) -> Iterator[Line]:
+    """Every layer by its index; neighbours that are the same, part for part, by the first and the last of them."""
+    layers = [list(parts) for _, parts in itertools.groupby(rows, lambda r: r.index)]
+    for _, alike in itertools.groupby(layers, lambda parts: [_same(r) for r in parts]):
+        first, *others = alike
+        place = f"{first[0].index}-{others[-1][0].index}" if others else f"{first[0].index}"
+        for r in first:
+            yield from _layer(r, place)
 
 
 def _layer(r: LayerRow, place: str) -> Iterator[Line]:
-    first, *more = textwrap.wrap(_mixer(r), 45)
+    first, *more = textwrap.wrap(_mixer(r), 43)
     yield [
-        (f"  {place} {MARKS[r.mixer]} ", BAR),
-        (f"{first:<45} ", ""),
+        (f"  {place:>7} {MARKS[r.mixer]} ", BAR),
+        (f"{first:<43} ", ""),
         (f"{r.ffn:<5}", ""),
         (f"{_held(r):>18}", DIM),
     ]

@@ -9,7 +9,7 @@ from atlas.numbers.fingerprint import Fingerprint
 from pipeline.units import binary
 
 VERDICTS = {
-    "known": "known: rules reviewed, every key of the config is accounted for",
+    "known": "known: every key accounted for",
     "assumed": "assumed: numbers by the nearest rules, not all reviewed: quote with care",
     "measured": "measured: exact weights from the files, and nothing else is derived",
     "refused": "refused: no number is given, for the reason below",

@@ -23,26 +23,18 @@ def home(g: Gathered, drawn: Collection[str]) -> Page:
     refused = sum(m["verdict"] == "refused" for m in g.models)
     lead = (
         f'<p class="lead">{len(g.models):,} language models in {len(g.designs):,} designs: parameters, cache and '
-        "cost, exact layer by layer and each value with its evidence, or refused with a reason; every design drawn "
-        "from its structure.</p>"
+        "cost, exact layer by layer, each value with its evidence, or refused with a reason.</p>"
     )
-    facts = f"<p>{exact:,} models agree with an independent total to the weight; {refused:,} are refused.</p>"
-    ways = (
-        ("models.html", "All models", "filter, sort, choose columns, share a view, take it as CSV"),
-        ("designs.html", "Drawings", "every design as a picture, in one visual language"),
-        ("compare.html", "Compare", "two to six designs: what differs, their curves, their drawings"),
-        ("guide/index.html", "Guide", "how each technique works and what it costs, every number from the data"),
-        ("changes.html", "What changed", "since the snapshot before"),
-        ("trends.html", "Trends", "the kept snapshots in a row, and designs by release date"),
-        ("data.html", "Data", "JSON, Parquet, and what the columns mean"),
+    facts = (
+        f"<p>{exact:,} models agree with an independent total to the weight; {refused:,} are refused. "
+        f"{link('models.html', 'All of them')} in a table to filter, or {link('trends.html', 'over time')}.</p>"
     )
-    items = "".join(f"<li>{link(href, title)}<span>{esc(said)}</span></li>" for href, title, said in ways)
     largest = sorted(
         g.designs, key=lambda d: (-(d.facts["downloads"] or 0), -(d.facts["params_total"] or 0), d.design_id)
     )
     cards = "".join(sheet.card(d, is_drawn=d.design_id in drawn) for d in largest[:8])
     shown = section("drawings", "Some drawings", f'<ul class="cards">{cards}</ul>')
-    return Page("index.html", "LLM architecture atlas", f'{lead}{facts}<ul class="ways">{items}</ul>{shown}')
+    return Page("index.html", "LLM architecture atlas", f"{lead}{facts}{shown}")
 
 
 def gallery(g: Gathered, drawn: Collection[str]) -> Iterator[Page]:

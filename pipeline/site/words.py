@@ -45,7 +45,7 @@ def sentence(d: Design) -> str:
     """What a design is, in a line."""
     f = d.facts
     size = f"{scaled(f['params_total'])} parameters" if f["params_total"] is not None else "size not known"
-    using = f", {scaled(active(f) or 0)} active per token" if active(f) else ""
+    using = f", {scaled(n)} active per token" if (n := active(f)) is not None else ""
     kind = ATTENTION.get(f["attention_kind"] or "", "no attention")
     sparse = f", experts {experts(f)}" if f["is_moe"] else ""
     return f"{size}{using}; {f['n_layers']} layers ({mixers(f)}), {kind}{sparse}; {cache(d)}"

@@ -36,14 +36,26 @@ class Beside(NamedTuple):
 
 def of_folder(folder: Path) -> Beside:
     """What lies in a checkpoint's folder. Raises `Invalid` for a damaged file, `NotFound` for lost shards."""
+    return Beside(settings_in(folder), files_of(headers.local(folder)) if has_weights(folder) else Files())
+
+
+def has_weights(folder: Path) -> bool:
+    """Whether weight files that have headers lie in a folder, or an index of some."""
     names = {p.name for p in folder.iterdir() if p.is_file()}
-    has_weights = bool(headers.weights(names)) or any(n in names for n in headers.INDEXES)
-    return Beside(settings_in(folder), files_of(headers.local(folder)) if has_weights else Files())
+    return bool(headers.weights(names)) or any(n in names for n in headers.INDEXES)
 
 
 def settings_in(folder: Path) -> dict[str, Mapping[str, Any]]:
     """The settings files of a folder, as objects. Raises `Invalid`."""
-    return {name: settings((folder / name).read_bytes(), name) for name in FILES if (folder / name).is_file()}
+    return {name: settings(raw, name) for name, raw in written(folder)}
+
+
+def written(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """The settings files of a folder as they are, no more than one byte beyond what is ever parsed."""
+    for name in FILES:
+        if (folder / name).is_file():
+            with (folder / name).open("rb") as file:
+                yield name, file.read(MAX_BYTES + 1)
 
 
 def files_of(found: headers.Headers) -> Files:

@@ -41,6 +41,13 @@ def config_files(folder: Path) -> list[Path]:
     return files or sorted(folder.glob("*/config.json"))
 
 
+def checkpoints(folder: Path) -> dict[str, Path]:
+    """The checkpoints that a folder means, itself or those in it, under the names that `configs` gives them."""
+    if is_checkpoint(folder):
+        return {shown(folder.absolute()): folder}
+    return {shown(p.parent): p.parent for p in config_files(folder) if p.name == "config.json" and p.parent != folder}
+
+
 def holds_configs(path: Path) -> bool:
     """Whether a path means any config at all."""
     return not path.is_dir() or is_checkpoint(path) or bool(config_files(path))

@@ -32,9 +32,13 @@ class Card(msgspec.Struct, frozen=True):
 
 
 class Totals(msgspec.Struct, frozen=True):
-    """The public catalogue: its rows, those with a family, those whose total a formula gives."""
+    """The public catalogue: its rows, those with a family, those whose total a formula gives.
+
+    `rows_of_other_kinds` counts rows whose model_type is no language model's, by what it is instead.
+    """
 
     rows: int
+    rows_of_other_kinds: dict[str, int]
     rows_with_a_family: int
     downloads_with_a_family: float
     equal_by_a_formula: int
@@ -65,6 +69,7 @@ def measurements() -> list[dict[str, Any]]:
     rows = {"rows": t.totals.rows, "rows with a family": t.totals.rows_with_a_family} | {
         f"total given by: {name}": n for name, n in t.totals.formulas.items()
     }
+    rows |= {f"no language model: {kind}": n for kind, n in t.totals.rows_of_other_kinds.items()}
     found += [(CATALOGUE, what, float(n), "repositories") for what, n in rows.items()]
     found.append((CATALOGUE, "share of downloads with a family", t.totals.downloads_with_a_family, "share"))
     return [

@@ -28,6 +28,8 @@ Tables = Mapping[str, pl.DataFrame]
 """Frames by table name; a table that is left out is empty."""
 
 STORAGE_VERSION = "v1.5.0"
+SORTED, EVIDENCE = 1 << 27, 1 << 13
+"""Bytes of configs that are put in order at a time, and those that one's evidence takes, roughly."""
 WHOLE = "snapshot"
 EPOCH = dt.date(1970, 1, 1)
 """The day of a run that nothing dates."""
@@ -136,7 +138,25 @@ def complete(path: Path, origin: Origin, digests: Mapping[str, tuple[int, str]])
 
 
 def _fill(con: duckdb.DuckDBPyConnection, table: Table, rows: str) -> None:
-    con.execute(f"INSERT INTO {table.name} SELECT {_values(table)} FROM {rows} {in_order(table)}")
+    con.execute("BEGIN")  # one transaction: each would go through the log by itself
+    for part in _in_parts(con, rows) if table is CONFIGS else [rows]:
+        con.execute(f"INSERT INTO {table.name} SELECT {_values(table)} FROM {part} {in_order(table)}")
+    con.execute("COMMIT")
+
+
+def _in_parts(con: duckdb.DuckDBPyConnection, configs: str) -> list[str]:
+    """The configs as relations of about `SORTED` bytes, one after the other in the order of their key.
+
+    DuckDB cannot sort texts and lists beyond its memory, although it spills: the lists of a sort stay pinned.
+    """
+    key = CONFIGS.key[0]
+    sizes = f"SELECT {key}, sum(size_bytes + {EVIDENCE}) OVER (ORDER BY {key}) // {SORTED} AS part FROM {configs}"
+    firsts = [row[0] for row in con.execute(f"SELECT min({key}) FROM ({sizes}) GROUP BY part ORDER BY 1").fetchall()]
+    ends = [*(f" AND {key} < {quoted(first)}" for first in firsts[1:]), ""]
+    return [
+        f"(SELECT * FROM {configs} WHERE {key} >= {quoted(first)}{end})"
+        for first, end in zip(firsts, ends, strict=True)
+    ]
 
 
 def sums(con: duckdb.DuckDBPyConnection) -> dict[str, tuple[int, int]]:

@@ -19,11 +19,13 @@ import polars as pl
 
 from pipeline.durable import failpoint, telling
 from pipeline.store import digest
-from schemas.registry import CONTENT, RECORDS, TABLES, Table
+from schemas.registry import CONFIGS, CONTENT, RECORDS, TABLES, Table
 from schemas.tables import empty, quoted
 
 MEMORY = "256MB"
 """What DuckDB holds while it orders and writes; the rest spills."""
+GROUP = 64
+"""Configs that are read together where a range of them is asked for."""
 NAMES = tuple(t.name for t in (*CONTENT, *RECORDS))
 
 
@@ -43,7 +45,7 @@ class Staged(Mapping[str, pl.DataFrame]):
             path = self.folder / f"{name}-{self._parts[name]:06}.parquet"
             with telling(path):
                 failpoint("staged.part")
-                frame.write_parquet(path, compression="lz4", statistics=False)
+                _write(path, name, frame)
 
     def put(self, name: str, frame: pl.DataFrame) -> None:
         """Put rows aside instead of those that are there."""
@@ -130,6 +132,14 @@ def _bounded(spill: str) -> Iterator[duckdb.DuckDBPyConnection]:
     config = {"memory_limit": MEMORY, "threads": 2, "temp_directory": spill}
     with duckdb.connect(config=config) as con:
         yield con
+
+
+def _write(path: Path, name: str, frame: pl.DataFrame) -> None:
+    """Configs are written in order and in small groups: who wants a range of them reads little else."""
+    if name != CONFIGS.name:
+        frame.write_parquet(path, compression="lz4", statistics=False)
+        return
+    frame.sort(CONFIGS.key).write_parquet(path, compression="lz4", statistics=True, row_group_size=GROUP)
 
 
 def in_order(table: Table) -> str:

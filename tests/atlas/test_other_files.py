@@ -116,11 +116,38 @@ def test_a_pair_may_end_in_labels(more: dict[str, Any], head: int) -> None:
     assert (found.kind, found.params_total - bare.params_total) == ("classifier", head)
 
 
+@pytest.mark.parametrize(
+    ("more", "outputs"),
+    [
+        ({}, 2),
+        ({"num_labels": 5, "id2label": {"0": "a"}}, 5),
+        ({"id2label": {"0": "a", "1": "b", "2": "c"}}, 3),
+        ({"num_labels": None, "id2label": {"0": "a"}}, 1),
+        ({"num_labels": 0}, None),
+        ({"id2label": {}}, None),
+    ],
+)
+def test_labels_are_counted_or_named(more: dict[str, Any], outputs: int | None) -> None:
+    """num_labels goes first; of none at all transformers 5.24 builds a matrix without rows, which is no classifier."""
+    assert row(LLAMA | more).params_total == row(LLAMA).params_total  # and none of them speaks of a language model
+    found = row(LLAMA | {"architectures": ["LlamaForSequenceClassification"]} | more)
+    assert found.params_other == (None if outputs is None else outputs * 64)
+    assert (found.refusal_kind == "bad_value") is (outputs is None)
+
+
 def test_bart_has_three_labels_and_eurobert_a_dense_layer_before_them() -> None:
     """With transformers 5.24 on class defaults: 407,344,131 with 3 labels; 212,358,146 with 2."""
     bart = row({"model_type": "bart", "architectures": ["BartForSequenceClassification"]})
     euro = row({"model_type": "eurobert", "architectures": ["EuroBertForSequenceClassification"]})
     assert (bart.params_total, euro.params_total) == (407_344_131, 212_358_146)
+
+
+@pytest.mark.parametrize(("name", "total"), [("T5", 35_333_381), ("MT5", 146_943_173), ("UMT5", 146_944_517)])
+def test_labels_of_tokens_stand_behind_the_encoder_alone(name: str, total: int) -> None:
+    """With transformers 5.24 on class defaults and five labels: the encoder, a matrix and a bias; nothing is kept."""
+    found = row({"model_type": name.lower(), "architectures": [f"{name}ForTokenClassification"], "num_labels": 5})
+    assert (found.params_total, found.params_other, found.kind) == (total, 512 * 5 + 5, "classifier")
+    assert (found.kv_bytes_per_token, found.attention_mask) == (None, "bidirectional")
 
 
 @pytest.mark.parametrize(

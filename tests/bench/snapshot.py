@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from atlas import derive as interpret
 from pipeline.ask import query
 from pipeline.ask.examples import EXAMPLES
-from pipeline.refresh import steps
+from pipeline.refresh import records, steps
 from pipeline.refresh.tables import Input
 from pipeline.sources import catalogue
 from pipeline.store import shelf, snapshot
@@ -149,9 +149,9 @@ def _run(home: Path, count: int, workers: int | None) -> None:
     peak.start()
     print(f"snapshot: {count:,} models, {count // OF_A_CONFIG:,} distinct configs, and the catalogue's")
     timed("making the configs, which deriving includes", lambda: sum(1 for _ in models(count)))
-    options = steps.Options(home, "bench", DAY)
+    options = records.Options(home, "bench", DAY)
     known = steps.from_catalogue()
-    gathered = steps.Gathered(chain(known, models(count)), DAY, count + len(known))
+    gathered = records.Gathered(chain(known, models(count)), DAY, count + len(known))
     content, deriving = timed("derive into tables", lambda: steps.tabulate(gathered, processes=workers))
     derived = peak.bytes
     made, publishing = timed("build, validate, digest, publish", lambda: steps.publish(options, gathered, content))

@@ -21,6 +21,13 @@ START = ["-c", "from pipeline.cli import main; raise SystemExit(main())"]
         ("atlas comp", "compare"),
         ("atlas show --wei", "--weights"),
         ("atlas show Qwen/Qwen3-8", "Qwen/Qwen3-8B"),
+        ("atlas show x --weights w4", "w4a16-g128"),
+        ("atlas compare a b --dtype fp", "fp8"),
+        ("atlas fit x --dtype q8", "q8_0"),
+        ("atlas fit x --weights sto", "stored"),
+        ("atlas fit x --weights nvf", "nvfp4"),
+        ("atlas fit x --gpu h1", "h100"),
+        ("atlas fit x --engine v", "vllm"),
         ("atlas compare Qwen/Qwen3-8B meta-llama/Llama-3.1-40", "meta-llama/Llama-3.1-405B"),
     ],
 )

@@ -11,7 +11,8 @@ import hand_made
 from filelock import FileLock
 
 from pipeline.guide import render
-from pipeline.refresh.steps import Options, gather, publish, tabulate
+from pipeline.refresh.records import Options
+from pipeline.refresh.steps import gather, publish, tabulate
 from pipeline.store import shelf
 
 FOLDER = Path(os.environ["ATLAS_TESTS_TOGETHER"])

@@ -33,7 +33,7 @@ from pipeline import durable
 from pipeline.errors import AtlasError
 from pipeline.guide import render
 from pipeline.hub import crawl
-from pipeline.refresh import holding, steps, tables
+from pipeline.refresh import holding, records, reporting, steps, tables
 from pipeline.store import build, snapshot
 from pipeline.store.validate import Judged
 from schemas.tables import quoted
@@ -108,7 +108,7 @@ def cheapen(monkeypatch: pytest.MonkeyPatch | _Patches, empty: Path | None = Non
     monkeypatch.setattr(steps, "from_catalogue", list)
     monkeypatch.setattr(steps, "reported", lambda _home: {})
     monkeypatch.setattr(holding, "of_catalogue", dict)
-    monkeypatch.setattr(steps, "build_guide", lambda home, path: ([], {}))
+    monkeypatch.setattr(reporting, "build_guide", lambda home, path: ([], {}))
     monkeypatch.setattr(ssl, "create_default_context", functools.cache(ssl.create_default_context))
 
 
@@ -118,7 +118,7 @@ def refreshed(
 ) -> str:  # fmt: skip
     """One refresh on a day; how it ended in a word. `ill` is where the disk fails, `is_ill` says so of a Hub."""
     endpoint = hub if isinstance(hub, str) else hub.endpoint
-    options = steps.Options(home, steps.HUB, endpoint=endpoint, token=CANARY, allow_shrink=allow_shrink)
+    options = records.Options(home, records.HUB, endpoint=endpoint, token=CANARY, allow_shrink=allow_shrink)
     faulty = is_ill if isinstance(hub, str) else hub.is_ill
     crawl.Limits, steps.today = (lambda: QUICK if faulty else PATIENT), lambda _: day  # pyright: ignore[reportAttributeAccessIssue]
     durable._passages.clear()

@@ -19,6 +19,7 @@ from typing import Any
 from news_reasons import reason, same, shown
 from news_totals import Design, designs_of, fitting
 
+from atlas.assume import beyond
 from atlas.derived import Derived
 from atlas.families.loader import known
 from atlas.interpret import derive
@@ -84,16 +85,31 @@ def totals(at_hand: dict[str, Any]) -> dict[str, Any]:
             formulas[found] += 1
             families[row["architecture"]] += 1
     downloads = Counter[bool]()
+    others = Counter[str]()
     for row in rows:
         downloads[known(row["architecture"])] += int(row["hf_downloads"] or 0)
+        if (other := beyond(row["architecture"])) is not None:
+            others[other] += 1
     return {
         "rows": len(rows),
+        "rows_of_other_kinds": dict(others.most_common()),
         "rows_with_a_family": sum(known(r["architecture"]) for r in rows),
         "downloads_with_a_family": round(downloads[True] / sum(downloads.values()), 4),
         "equal_by_a_formula": sum(formulas.values()),
         "formulas": dict(formulas.most_common()),
         "families": dict(families.most_common(20)),
     }
+
+
+def shares(public: dict[str, Any]) -> str:
+    """The two shares of repositories with a row: of all, and of those whose model_type can be a language model's."""
+    n, held, others = public["rows"], public["rows_with_a_family"], public["rows_of_other_kinds"]
+    rest = n - sum(others.values())
+    named = ", ".join(f"{count} {kind}" for kind, count in others.items())
+    return (
+        f"a row for {held / n:.2%} of all repositories, {held / rest:.2%} of those that can be language models"
+        f" ({n - rest:,} are none by their model_type: {named})"
+    )
 
 
 def main() -> None:
@@ -111,6 +127,7 @@ def main() -> None:
         if row["outcome"] != "equal":
             print(f"    {row['card']}: {row['theirs']} there, {row['ours']} here: {row['why']}")
     print(json.dumps(public, indent=1))
+    print(shares(public))
     if any(row["why"] is None for row in gallery):
         raise SystemExit(1)
 

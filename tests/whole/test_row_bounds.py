@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from atlas.families.loader import available
 from atlas.interpret import derive
 from pipeline.refresh import holding
-from pipeline.refresh.steps import Options, gather, publish, refresh, tabulate
+from pipeline.refresh.records import Options
+from pipeline.refresh.steps import gather, publish, refresh, tabulate
 from pipeline.sources import catalogue
 from schemas.fields import FINGERPRINT, Field
 

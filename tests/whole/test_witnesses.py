@@ -20,7 +20,7 @@ from places import FIXTURES, SHARED
 from witnesses import WITNESSES, Sources
 
 from pipeline.measure import importing
-from pipeline.refresh import steps, tables
+from pipeline.refresh import cited, steps, tables
 from pipeline.sources import catalogue
 from pipeline.store import build, snapshot
 from schemas import checks
@@ -79,7 +79,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, pl.DataFra
         crawl, _ = crawled(tmp_path_factory.mktemp("hub"), hub, today=day)
     home = tmp_path_factory.mktemp("measured")
     importing.imported(FIXTURES / "llama-bench.json", importing.Asked(home=home))
-    content = tables.tables([*found, *crawl.values()], extra=steps.reported(home))
+    content = tables.tables([*found, *crawl.values()], extra=cited.reported(home))
     texts = {e.repo: e.raw for e in catalogue.load()} | HAND | published | {"acme/tuned": TINY}
     listed = {r.repo_id: {**r.info(), "also": ALSO[r.repo_id]} for r in LISTED}
     return build.ordered(content), Sources(texts, listed, {f"reference/{n}": r for n, r in known.items()})

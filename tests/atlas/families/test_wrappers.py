@@ -45,11 +45,38 @@ def test_the_level_that_holds_the_head_says_whether_it_is_tied(wrapper: str) -> 
 
 
 def test_a_guard_over_gemma_reads_the_language_model_s_word() -> None:
-    """Transformers 5.24 on the meta device: ShieldGemma 2 is tied by its text_config, untied where that says so."""
+    """Transformers 5.24 on the meta device: ShieldGemma 2 is tied where it or its text_config says so."""
     text = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
     for inner, tied in (({}, True), ({"tie_word_embeddings": True}, True), ({"tie_word_embeddings": False}, False)):
         config = {"model_type": "shieldgemma2", "tie_word_embeddings": False, "text_config": text | inner}
         assert row(config).tie_word_embeddings is tied
+        assert row(config | {"tie_word_embeddings": True}).tie_word_embeddings
+
+
+def test_blip_is_tied_where_either_level_says_so() -> None:
+    """Transformers 5.24 on the meta device, class defaults: 23,472,956 weights more where both levels say false.
+
+    A head of its own is 30,524 x 768 and a bias of 30,524.
+    """
+    totals: dict[str, int] = {}
+    for outer in ({}, {"tie_word_embeddings": True}, {"tie_word_embeddings": False}):
+        for inner in ({}, {"tie_word_embeddings": True}, {"tie_word_embeddings": False}):
+            found = row({"model_type": "blip", "text_config": {"model_type": "blip_text_model"} | inner} | outer)
+            untied = False in outer.values() and False in inner.values()
+            assert found.tie_word_embeddings is not untied
+            totals[str(untied)] = found.params_total
+    assert totals["True"] - totals["False"] == 30524 * 768 + 30524 == 23472956
+
+
+def test_ovis2_builds_its_head_by_its_own_numbers() -> None:
+    """Untied, its head has the wrapper's rows (151,643 where none is stated) and width; another width is refused."""
+    text = {"model_type": "qwen2", "hidden_size": 1536, "intermediate_size": 64, "num_hidden_layers": 1}
+    text |= {"num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 1000}
+    wrapper = {"model_type": "ovis2", "tie_word_embeddings": False, "text_config": text}
+    assert (row(wrapper).params_unembedding, row(wrapper).params_embedding) == (151643 * 1536, 1000 * 1536)
+    assert row(wrapper | {"vocab_size": 1000}).params_unembedding == 1000 * 1536
+    assert row(wrapper | {"vocab_size": 1000, "tie_word_embeddings": True}).params_unembedding == 0
+    assert derive(wrapper | {"hidden_size": 768}).fingerprint.refusal_kind == "contradiction"
 
 
 def test_florence_is_a_pair_without_a_class_named() -> None:

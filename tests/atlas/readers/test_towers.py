@@ -13,6 +13,8 @@ from atlas.families.towers import available, tower_row
 from atlas.interpret import derive, reader
 from atlas.numbers.structure import design_id
 from atlas.readers.towers import read_towers
+from atlas.reading.arithmetic import size
+from atlas.refusal import Refused
 
 TEXT = {
     "model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "vocab_size": 100,
@@ -22,6 +24,8 @@ CLIP = {
     "model_type": "clip_vision_model", "hidden_size": 8, "intermediate_size": 32, "num_hidden_layers": 3,
     "num_attention_heads": 2, "image_size": 28, "patch_size": 14,
 }  # fmt: skip
+BUILT = Path(__file__).parents[2] / "fixtures" / "towers_built.jsonl"
+WIDTHS = json.loads((Path(__file__).parents[2] / "fixtures" / "widths.json").read_text("utf-8"))
 VARIANTS = Path(__file__).parents[2] / "fixtures" / "tower_variants.jsonl"
 
 
@@ -174,9 +178,55 @@ def test_published_totals_are_met(shared: Path) -> None:
     """What a row expects of a repository at hand is what its config gives."""
     wanted = [(e["repo"], e["params_towers"]) for n in available() for e in tower_row(n).expect]
     for repo, towers in wanted:
-        raw = (shared / "hub" / "configs" / f"{repo.replace('/', '--')}.json").read_bytes()
+        places = (shared / room / "configs" / f"{repo.replace('/', '--')}.json" for room in ("hub", "news"))
+        raw = next(p for p in places if p.is_file()).read_bytes()
         assert derive(raw).fingerprint.params_towers == towers, repo
-    assert len(wanted) >= 4
+    assert len(wanted) >= 8
+
+
+@pytest.mark.parametrize(
+    "line", BUILT.read_text("utf-8").splitlines(), ids=lambda x: json.loads(x)["config"]["model_type"]
+)
+def test_small_wrappers_built_by_the_library_are_met(line: str) -> None:
+    """Small configs off every default have as many tower weights as the modules that transformers 5.24 builds."""
+    built = json.loads(line)
+    found = derive(built["config"])
+    assert found.fingerprint.params_towers == built["params_towers"], found.evidence
+
+
+def test_kimi_k3_has_the_towers_that_its_published_totals_differ_by() -> None:
+    """unsloth/Kimi-K3's 2,779,931,837,184 are 447,358,976 more than the language model alone.
+
+    27 layers of 1,024 with heads of 1,536: 4 x 1,536 x 1,024 + 2 x 1,024 x 4,096 + 2 x 1,024 = 14,682,112; patches
+    588 x 1,024, 64 x 64 positions, a norm; 4,096 x (4,096 + 7,168) and a norm of 7,168 behind them.
+    """
+    config = WIDTHS["moonshotai/Kimi-K3"] | {"vision_config": {"model_type": "kimi_k3_vision"}}
+    ends = 588 * 1_024 + 64 * 64 * 1_024 + 1_024
+    assert 27 * 14_682_112 + ends + 4_096 * (4_096 + 7_168) + 7_168 == 447_358_976
+    assert derive(config).fingerprint.params_towers == 2_779_931_837_184 - 2_779_484_478_208 == 447_358_976
+    other = config | {"vision_config": {"model_type": "kimi_k3_vision", "mlp_type": "mlp3"}}
+    assert "was not read" in reason(derive(other))
+
+
+def test_mimo_codes_may_be_counted_by_a_string() -> None:
+    """Published files state speech_vocab_size as "1280"; a list in a string is no size, and the towers are null."""
+    audio = {
+        "model_type": "mimo", "add_post_norm": True, "audio_channels": 2, "group_size": 2, "input_local_dim": 8,
+        "input_local_attn_heads": 2, "input_local_head_dim": 4, "input_local_intermediate_size": 16,
+        "input_local_layers": 1, "out_hidden_size": 8, "projection_layers": 2,
+    }  # fmt: skip
+    row = tower_row("mimo_v2_audio")
+    assert size(row.stacks[1].modules[0].shape[0], (audio | {"speech_vocab_size": "1280"}).__getitem__) == 1_280
+    with pytest.raises(Refused):
+        size(row.stacks[1].modules[0].shape[0], (audio | {"speech_vocab_size": "1025-129"}).__getitem__)
+
+
+def test_unlimited_ocr_makes_up_its_published_total() -> None:
+    """The Hub's 3,336,106,240 of baidu/Unlimited-OCR are those of DeepSeek-OCR: the same encoders and projection."""
+    vision = {"model_type": "vision", "model_name": "deeplip_b_l", "image_size": 1_024, "mlp_ratio": 3.7362}
+    projector = {"projector_type": "linear", "input_dim": 2_048, "n_embed": 1_280}
+    found = derive(WIDTHS["baidu/Unlimited-OCR"] | {"vision_config": vision, "projector_config": projector}).fingerprint
+    assert (found.params_total or 0) + (found.params_towers or 0) == 3_336_106_240
 
 
 def changed(data: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
@@ -198,3 +248,25 @@ def test_variants_built_by_the_library_are_met(shared: Path) -> None:
         if found.params_towers != case["params_towers"]:
             wrong[case["default"], case["key"]] = (found.params_towers, case["params_towers"])
     assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    ("repo", "hub"),
+    [
+        ("AIDC-AI/Ovis2-1B", 1_267_417_974 - 151_936 * 896),  # the tied head is stored again
+        ("AIDC-AI/Ovis2.5-2B", 2_570_429_672),
+        ("AIDC-AI/Ovis2.6-30B-A3B", 31_381_977_320),
+        ("internlm/Intern-S1-mini", 8_538_804_224),
+    ],
+)
+def test_wrappers_make_up_their_published_totals(repo: str, hub: int) -> None:
+    """The language model, the encoder and its projector (Ovis: a head to visual words, and their table) are all."""
+    found = derive(WIDTHS[repo]).fingerprint
+    assert (found.params_total or 0) + (found.params_towers or 0) == hub
+
+
+def test_joyai_drafts_with_a_dense_layer_and_one_table() -> None:
+    """The Hub's 49,286,094,592 of JoyAI-LLM-Flash are the model and its drafting layer."""
+    found = derive(WIDTHS["jdopensource/JoyAI-LLM-Flash"]).fingerprint
+    assert found.params_mtp == 343_552_000
+    assert (found.params_total or 0) + found.params_mtp == 49_286_094_592

@@ -14,7 +14,7 @@ import pytest
 from atlas.interpret import derive
 from atlas.numbers.structure import layer
 from pipeline.cli import main
-from pipeline.drawing import legend, picture
+from pipeline.drawing import formula, legend, picture
 from pipeline.sources import catalogue
 
 ARCTIC = {
@@ -60,6 +60,8 @@ def test_every_design_of_the_catalogue_is_drawn_well_formed_and_small() -> None:
         assert root.findtext(f"{SVG}title"), repo
         assert root.findtext(f"{SVG}desc"), repo
         assert not re.search(r"\bid=|<script|href|url\(", made)
+        lines = ["".join(t.itertext()).replace(repo.rpartition("/")[2], "") for t in root.iter(f"{SVG}text")]
+        assert [t for t in lines if re.search(r"[{}]|\b[a-z]\w*_\w|\w\.[a-z]", t)] == [], repo  # names of tensors
 
 
 def test_a_drawing_is_the_same_every_time() -> None:
@@ -118,6 +120,68 @@ def test_norms_are_drawn_where_the_structure_has_them(repo: str, n: int) -> None
     assert norms(repo) == n
 
 
+def said(made: str) -> str:
+    """All text of a drawing in one line: its boxes wrap it."""
+    lines = ("".join(t.itertext()) for t in ET.fromstring(made).iter(f"{SVG}text"))
+    return " ".join(lines).replace("\xa0", " ")
+
+
+NEMOTRON, KIMI = "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "moonshotai/Kimi-Linear-48B-A3B-Instruct"
+
+
+@pytest.mark.parametrize(
+    ("repo", "words"),
+    [
+        ("bigscience/bloom", ["No head: this class gives hidden states"]),  # architectures: BloomModel
+        ("google/gemma-4-31B-it", ["values are the keys, no V matrix"]),  # attention_k_eq_v
+        ("Qwen/Qwen3-Next-80B-A3B-Instruct", ["QK-norm, output gate"]),  # q_proj makes twice the queries: query, gate
+        ("AntonV/mamba2-780m-hf", ["each a state of 64 × 128"]),  # head_dim 64, state_size 128
+        (NEMOTRON, ["shared: 3712 wide", "each 2688 → 1856 → 2688"]),  # moe_shared_expert_intermediate_size
+        ("nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-BF16", ["each 1024 → 2688 → 1024"]),  # moe_latent_size 1024
+        (KIMI, ["latent 512 + 64 shared key, NoPE"]),  # kv_lora_rank 512, qk_rope_head_dim 64, mla_use_nope
+        ("google/flan-t5-large", ["relative positions of A", "relative positions of C"]),  # one table per stack
+        ("deepseek-ai/DeepSeek-V4-Flash", ["chosen by a table from tokens to experts", "chosen by their scores"]),
+        # 1024 x (8 + 2 x 2 + 8) x 64 in attention; 1024 x 3352 + 1792 x 5 + 3 x 24 + 1536 x 1024 in Mamba-2
+        ("tiiuae/Falcon-H1-0.5B-Base", ["1.31 M weights", "5.01 M weights", "6.33 M weights together"]),
+        ("google-bert/bert-base-uncased", ["bidirectional", "No KV cache (encoder)", "512 → 768, learned"]),
+        ("facebook/opt-1.3b", ["Positions 2,048 + 2 → 2048, learned"]),  # an offset of 2 in front of 2,048 positions
+        ("openai/whisper-large-v3-turbo", ["biases of Q, V, O", "on top what the source leaves", "B × 32"]),
+        ("google/gemma-3n-E4B-it", ["Embeddings per layer 35 × 256: 2.35 B", "4 streams × 2048"]),  # 262,144 x 35 x 256
+        ("google/gemma-3-27b-it", ["layers 0-4, 6-10, … 54-58, 60-61", "layers 5, 11, … 59", "pale where a window"]),
+        ("Qwen/Qwen2.5-VL-7B-Instruct", ["7.62 B parameters + 677 M in towers"]),  # 8,292,166,656 in its file
+    ],
+)
+def test_what_tells_a_design_from_its_siblings_is_said(repo: str, words: list[str]) -> None:
+    """Words and figures from the published configs and the layers' code in transformers."""
+    assert [w for w in words if w not in said(drawn(repo))] == []
+
+
+def test_layers_of_a_card_are_said_whole() -> None:
+    """Alone or from-to; what repeats evenly, from its fourth time on, by the first two and the last."""
+    assert formula.places([3, 7, 11, 15, 19]).replace("\xa0", " ") == "3, 7, … 19"
+    assert formula.places([0, 1, 2, 4, 5, 6, 8]) == "0-2, 4-6, 8"
+
+
+@pytest.mark.parametrize("repo", ["google/gemma-3-27b-it", "AntonV/mamba2-780m-hf", "bigscience/bloom"])
+def test_the_strip_numbers_its_first_and_last_layer(repo: str) -> None:
+    """Whatever runs there are, however thin the bars."""
+    model = derive(configs()[repo]).model
+    assert model is not None
+    assert {"0", str(model.n_layers - 1)} <= set(texts(repo))
+
+
+def test_longcats_experts_leave_behind_the_norm_they_share() -> None:
+    """Four norms in a layer and the last; 512 experts and 256 identities; what is active varies by token.
+
+    `LongcatFlashDecoderLayer.forward`: the experts read what the first network reads, normed once.
+    """
+    made = picture.draw(derive({"model_type": "longcat_flash"}), "x/longcat")
+    assert made is not None
+    assert made.count(">RMSNorm<") == 4 + 1
+    words = ("Experts, 12 of 768", "256 of them identity", "active on average")
+    assert [w for w in words if w not in said(made)] == []
+
+
 def test_the_structure_says_how_parts_join() -> None:
     """Falcon-H1's mixers share a branch; T5's decoder has three in turn; LongCat's experts span three."""
     falcon = derive(configs()["tiiuae/Falcon-H1-0.5B-Base"]).model
@@ -169,8 +233,10 @@ def test_an_eagle_draft_shows_the_states_it_takes() -> None:
     }  # fmt: skip
     made = picture.draw(derive(config), "x/eagle")
     assert made is not None
-    assert "States of the larger model: 192 → 64" in made
-    assert "2 norms, one on each state it takes" in made
+    assert [w for w in ("States of the larger model", "192 → 64") if f">{w}<" not in made] == []
+    assert "200 → 64, beside the states" in made
+    assert "RMSNorm on each of 2 inputs, joined 128 wide" in made
+    assert "a draft for a larger model" in made
 
 
 def test_names_cannot_leave_their_place() -> None:
@@ -192,6 +258,10 @@ def test_a_refused_model_has_no_drawing() -> None:
 def test_the_legend_explains_every_colour() -> None:
     """One sign for each thing that a mixer can keep, and for nothing."""
     assert len(list(legend.swatches())) == 7
+    explained = " ".join(text for _, text in (*legend.icons(), *legend.cells(), *legend.shapes()))
+    assert [
+        w for w in ("pale where a window ends it", "hollow", "no head", "bidirectional") if w not in explained
+    ] == []
 
 
 def test_show_writes_the_drawing_of_a_model(tmp_path: Path) -> None:

@@ -30,8 +30,9 @@ def test_a_total_of_the_other_reading_makes_the_rows_again() -> None:
     assert rows["params_total"].to_list() == [TIED, TIED, TIED + 64000]
     assert [made[t].height for t in ("configs", "designs")] == [3, 2]
     assert made["checks"].sort("repo_id")["result"].cast(str).to_list() == ["exact", "exact"]
-    said = [[e["field"] for e in row].count("reading") for row in rows["evidence"].to_list()]
-    assert said == [0, 1, 1]
+    said = [[e["field"] for e in row if e["origin"] == "header"] for row in rows["evidence"].to_list()]
+    assert said == [[], ["verdict"], ["reading", "tie_word_embeddings"]]  # what was taken is proven, or the other is
+    assert rows["verdict"].cast(str).to_list() == ["assumed", "known", "known"]
     assert set(made["layers"]["design_id"]) == set(made["designs"]["design_id"])
 
 

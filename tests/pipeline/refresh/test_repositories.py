@@ -13,8 +13,11 @@ import pytest
 from hub_server import HubServer, Population, Repo
 from shrunk import checkpoints, folder
 
-from pipeline.refresh import steps
-from pipeline.refresh.steps import Options, refresh
+from pipeline.ask.found import Asking
+from pipeline.ask.resolver import several as look_up
+from pipeline.refresh import reporting, steps
+from pipeline.refresh.records import Options
+from pipeline.refresh.steps import refresh
 
 LLAMA = checkpoints()["llama"]
 
@@ -44,7 +47,7 @@ def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the catalogue nor the guide has a part in this."""
     monkeypatch.setattr(steps, "from_catalogue", list)
     monkeypatch.setattr(steps, "reported", lambda _home: {})
-    monkeypatch.setattr(steps, "build_guide", lambda *_: ([], {}))
+    monkeypatch.setattr(reporting, "build_guide", lambda *_: ([], {}))
 
 
 @pytest.fixture
@@ -103,3 +106,48 @@ def test_a_model_without_rules_is_measured_by_its_headers(tmp_path: Path, hub: H
     assert params == sum(prod(shape) for _, shape in LLAMA.tensors.values())
     assert size == sum({"F32": 4, "BF16": 2, "F16": 2}[d] * prod(shape) for d, shape in LLAMA.tensors.values())
     assert found["org/Silent-FP8"][0] == "known"
+
+
+def _of_folder(home: Path, source: Path) -> dict[str, tuple[Any, ...]]:
+    """Verdict, bytes, evidence and result of the headers of each checkpoint in a folder, from a refresh."""
+    report = refresh(Options(home, str(source)))
+    with duckdb.connect(str(report.path), read_only=True) as con:
+        rows = con.execute(
+            "SELECT f.repo_id, verdict, weight_bytes_checkpoint, any_value(s.evidence)::VARCHAR,"
+            " any_value(c.result)::VARCHAR, any_value(c.note) FROM fingerprints f"
+            " LEFT JOIN stored s ON s.subject = f.repo_id LEFT JOIN checks c ON c.repo_id = f.repo_id"
+            " AND c.kind IN ('headers', 'index') GROUP BY ALL"
+        ).fetchall()
+    return {name: tuple(rest) for name, *rest in rows}
+
+
+def test_a_folder_of_checkpoints_is_read_as_inspect_reads_it(tmp_path: Path) -> None:
+    """`refresh --source DIR` knows settings files, headers and indexes of each checkpoint, and says the same bytes.
+
+    A silent FP8 model is weighed by its settings, one with weights by its headers and checked against them, one of no
+    known family is measured, and a damaged file has a row that says so and ends nothing.
+    """
+    source = tmp_path / "models"
+    for name in ("Silent-FP8", "Bare"):
+        (source / name).mkdir(parents=True)
+        (source / name / "config.json").write_text(json.dumps(CONFIG | {"rms_norm_eps": 1e-5 * (name == "Bare")}))
+    (source / "Silent-FP8" / "hf_quant_config.json").write_text(json.dumps(SETTINGS))
+    for name in ("Whole", "Odd", "Damaged"):
+        (source / name).mkdir()
+    folder(source / "Whole", LLAMA.config, LLAMA.tensors)
+    folder(source / "Odd", {"model_type": "odd", "layers_of_oddness": 3}, LLAMA.tensors)
+    folder(source / "Damaged", LLAMA.config | {"rope_theta": 2e4}, LLAMA.tensors)
+    (source / "Damaged" / "model.safetensors").write_bytes(b"\xff" * 64)
+    found = _of_folder(tmp_path / "home", source)
+    weight_bytes = sum({"F32": 4, "BF16": 2, "F16": 2}[d] * prod(shape) for d, shape in LLAMA.tensors.values())
+    assert found["Silent-FP8"][:4] == ("known", FP8_BYTES, "rule", None)
+    assert found["Bare"][:2] == ("known", None)
+    assert found["Whole"][:4] == ("known", weight_bytes, "header", "exact")
+    assert found["Odd"][:3] == ("measured", weight_bytes, "header")
+    assert found["Damaged"][1:4] == (None, None, "unchecked")
+    assert found["Damaged"][4]
+    for name in ("Silent-FP8", "Bare", "Whole", "Odd"):
+        (inspected,) = look_up(str(source / name), Asking(home=tmp_path))[0]
+        assert inspected.derived.fingerprint.weight_bytes_checkpoint == found[name][1], name
+    alone = _of_folder(tmp_path / "other", source / "Whole")
+    assert alone["Whole"][:4] == found["Whole"][:4]

@@ -13,7 +13,8 @@ import pytest
 from atlas.interpret import derive
 from pipeline.ask import query
 from pipeline.cli import main
-from pipeline.refresh.steps import Options, gather, publish, tabulate
+from pipeline.refresh.records import Options
+from pipeline.refresh.steps import gather, publish, tabulate
 from pipeline.sources import disk
 from pipeline.store import shelf
 from pipeline.store.snapshot import Published

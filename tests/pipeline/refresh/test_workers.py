@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from pipeline.errors import AtlasError
-from pipeline.refresh import steps, workers
+from pipeline.refresh import records, steps, workers
 from pipeline.store import build
 from tests.pipeline.refresh.test_batches import DAY, config, found
 
@@ -32,7 +32,7 @@ def test_processes_give_the_tables_of_one(monkeypatch: pytest.MonkeyPatch) -> No
     """Above a number of repositories batches go to two processes, and every table has the digest it has without."""
     monkeypatch.setattr(workers, "FEW", 10)
     one, two = (
-        steps.tabulate(steps.Gathered(iter(found()), DAY, len(found())), processes=processes) for processes in (1, 2)
+        steps.tabulate(records.Gathered(iter(found()), DAY, len(found())), processes=processes) for processes in (1, 2)
     )
     assert build.digests(build.ordered(two)) == build.digests(build.ordered(one))
 

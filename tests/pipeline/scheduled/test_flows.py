@@ -20,8 +20,8 @@ from hub_server import HubServer, Population, Reply
 from pipeline import durable
 from pipeline.errors import Busy, Invalid, Upstream, Usage
 from pipeline.hub.crawl import Staged
-from pipeline.refresh import steps, tables
-from pipeline.refresh.steps import Options
+from pipeline.refresh import cited, records, steps, tables
+from pipeline.refresh.records import Options
 from pipeline.store import build, shelf, snapshot
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # what Prefect and its libraries deprecate is not ours to mend
@@ -56,7 +56,7 @@ def test_tasks_are_plain_functions_inside(folder: Path, tmp_path: Path) -> None:
     options = Options(tmp_path / "home", str(folder), DAY)
     gathered = flows.gather.fn(options)
     found = list(gathered.found)
-    content = tables.tables(found, extra=steps.reported())
+    content = tables.tables(found, extra=cited.reported())
     parts = flows.derive_texts.fn([one.raw for one in found if one.raw is not None])
     assert build.digests(build.ordered(parts))["parameters"] == build.digests(build.ordered(content))["parameters"]
     with ExitStack() as held:
@@ -76,7 +76,7 @@ def test_a_summary_in_markdown_has_no_markup_of_strangers() -> None:
     from pipeline.scheduled import artifacts
 
     crawl = {"requests": 1, "bytes": 2, "waited_seconds": 0.0, "new_model_types": [HOSTILE], "losses": [HOSTILE]}
-    done = steps.Report(
+    done = records.Report(
         "2026-11-29", Path(), True, 1, 1, {"ok": 1}, {"known": 1}, [], {HOSTILE: f"\n# {HOSTILE}"}, crawl
     )
     for text in (artifacts.of_refresh(done), artifacts.of_guide(HOSTILE, [], {HOSTILE: HOSTILE})):
@@ -269,7 +269,8 @@ def test_what_is_refused_and_a_figure_that_changed_are_events(
     from pipeline.scheduled import events, flows
 
     monkeypatch.setattr(steps, "from_catalogue", list)
-    monkeypatch.setattr(steps, "reported", lambda _home: {})
+    for module in (steps, cited):
+        monkeypatch.setattr(module, "reported", lambda _home: {})
     options = Options(tmp_path, str(folder), dt.date(2026, 1, 1))
     gathered = steps.gather(options)
     content = steps.tabulate(gathered)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import homes
@@ -55,10 +56,11 @@ def test_published_figures_stand_side_by_side(home: str, capsys: pytest.CaptureF
 
 
 def test_only_what_differs_is_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two configs that differ in the key/value heads alone: width is not marked, KV heads and the cache are."""
+    """Two configs that differ in the key/value heads alone: those are marked, and the width stands once for both."""
     one, two = config(tmp_path / "one.json"), config(tmp_path / "two.json", num_key_value_heads=4)
     out = compared(capsys, one, two)
-    assert line(out, "width") == ["width", "64", "64"]
+    assert " ".join(out.split()).count("; width 64;") == 1
+    assert " 64 64" not in " ".join(out.split())
     assert line(out, "KV heads") == ["≠", "KV", "heads", "2", "4"]
     # 2 layers x (K and V) x heads x 16 x 2 bytes
     assert line(out, "bytes a token adds")[-2:] == ["256", "512"]
@@ -198,9 +200,9 @@ def test_equal_degrees_stand_together_and_verdicts_are_said_once(home: str, caps
     """Both models are even at 2, 4 and 8 ranks: one row; what `known` means stands once for six models."""
     names = ["llama 3.1 8b", "qwen3 8b", "deepseek-v3", "gpt-oss-120b", "gemma-3-27b-it", "jamba"]
     out = compared(capsys, *names[:2], "--home", home)
-    assert line(out, "TP 2, 4, 8")[-2:] == ["even", "even"]
+    assert "= TP 2, 4, 8 even" in out
     out = compared(capsys, *names, "--home", home)
-    assert " ".join(out.split()).count("every key of the config is accounted for") == 1
+    assert " ".join(out.split()).count("every key accounted for") == 1
     assert "…" not in out
 
 
@@ -210,3 +212,28 @@ def test_a_refused_model_ends_show_as_it_ends_inspect(tmp_path: Path) -> None:
     for command in (["show", bad], ["show", bad, "--json"], ["show", good, "--set", "num_key_value_heads=four"]):
         assert main([*command, "--home", str(tmp_path)]) == 3
     assert main(["show", good, "--home", str(tmp_path)]) == 0
+
+
+def test_where_a_source_says_it_and_what_copies_hold_are_told_where_asked(
+    home: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A sheet names a source and the copies stored otherwise; --evidence has the place in it and their counts."""
+    texts = []
+    for options in ([], ["--evidence"]):
+        assert main(["show", "qwen3 8b", *options, "--home", home]) == 0
+        texts.append(" ".join(capsys.readouterr().out.split()))
+    brief, whole = texts
+    assert "copies stored otherwise: awq Qwen/Qwen3-8B-AWQ, fp8 Qwen/Qwen3-8B-FP8" in brief
+    assert "Qwen3 Technical Report, arXiv 2505.09388 " in brief
+    assert "elements Qwen/Qwen3-8B-AWQ" in whole
+    assert "arXiv 2505.09388; abstract, table of models" in whole
+
+
+def test_one_verdict_and_source_are_said_once(home: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Under the names where all have the same; beside each where they differ."""
+    out = compared(capsys, "llama 3.1 8b", "qwen3 8b", "--home", home)
+    first, second, both = out.splitlines()[:3]
+    assert (first, second) == ("A  meta-llama/Llama-3.1-8B", "B  Qwen/Qwen3-8B")
+    assert re.fullmatch(r"known: every key accounted for · snapshot \d{4}-\d\d-\d\d", both)
+    mixed = compared(capsys, "llama 3.1 8b", config(tmp_path / "a.json"), "--home", home).splitlines()
+    assert re.search(r"known · snapshot \d{4}-\d\d-\d\d$", mixed[0])

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.cli import main
-from pipeline.refresh.steps import Options, gather, tabulate
+from pipeline.refresh.records import Options
+from pipeline.refresh.steps import gather, tabulate
 from pipeline.sources import disk
 
 SMALL = {
@@ -201,6 +202,31 @@ def sheet_of(capsys: pytest.CaptureFixture[str], path: Path, *options: str) -> l
     """The lines of a sheet."""
     assert main(["inspect", str(path), *options]) == 0
     return capsys.readouterr().out.splitlines()
+
+
+def test_equal_layers_stand_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two layers alike: no strip of marks, one line, also with --layers; unlike neighbours have a line each."""
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(SMALL))
+    lines = sheet_of(capsys, path)
+    after = iter(lines)
+    assert any(x.startswith("Layers") for x in after)
+    assert next(after).split()[:2] == ["2x", "█"]
+    assert [x.split()[:2] for x in sheet_of(capsys, path, "--layers") if "full attention, gqa" in x] == [["0-1", "█"]]
+    windows = {"model_type": "gemma3_text", "architectures": ["Gemma3ForCausalLM"], "sliding_window_pattern": 2}
+    path.write_text(json.dumps(SMALL | windows | {"num_hidden_layers": 3}))
+    found = [x.split()[:2] for x in sheet_of(capsys, path, "--layers") if "attention, gqa" in x]
+    assert found == [["0", "▃"], ["1", "█"], ["2", "▃"]]
+
+
+def test_where_a_value_comes_from_stands_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A key that is read under its own name is `explicit` and no more; what no key states is said once, not twice."""
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(SMALL))
+    lines = sheet_of(capsys, path, "--evidence")
+    assert ["hidden_size", "64", "explicit"] in [x.split() for x in lines]
+    assert not any(x.startswith("Not stated") for x in lines)
+    assert any(x.startswith("Not stated") for x in sheet_of(capsys, path))
 
 
 def test_what_is_asked_of_the_cache_stands_with_the_cache(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

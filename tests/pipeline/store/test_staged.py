@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import duckdb
 import hand_made
 import polars as pl
 import pytest
 
+from pipeline.store import build
+from pipeline.store import staged as staging
 from pipeline.store.staged import Staged, staged
 
 
@@ -45,3 +50,28 @@ def test_what_is_put_replaces_and_the_folder_goes_with_the_object() -> None:
     folder = made.folder
     del made
     assert not folder.exists()
+
+
+def test_more_configs_than_memory_holds_are_written_in_the_order_of_their_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """12,000 configs of 4 KiB and their evidence, 90 MB, with 48 MB: DuckDB alone cannot sort them."""
+    one = hand_made.content()["configs"].head(1)
+    many = 12_000
+    rows = pl.concat([one] * many).with_columns(
+        pl.Series("config_id", [f"{7919 * n % many:064x}" for n in range(many)]),
+        pl.Series("raw", [f"{n:04096x}" for n in range(many)]),
+        pl.Series("size_bytes", [4096] * many, dtype=pl.Int64),
+        pl.Series("evidence", [one["evidence"][0].to_list() * 40] * many, dtype=one.schema["evidence"]),
+    )
+    made = staged({})
+    for start in range(0, many, 1_000):
+        made.add("configs", rows.slice(start, 1_000))
+    monkeypatch.setattr(staging, "MEMORY", "48MB")
+    with pytest.raises(duckdb.OutOfMemoryException):
+        build.write(tmp_path / "at_once.duckdb", made, hand_made.DAY)
+    monkeypatch.setattr(build, "SORTED", 1 << 23)
+    build.write(tmp_path / "in_parts.duckdb", made, hand_made.DAY)
+    with duckdb.connect(str(tmp_path / "in_parts.duckdb"), read_only=True) as con:
+        found = con.execute("SELECT config_id FROM configs ORDER BY rowid").fetchall()
+    assert [c for (c,) in found] == [f"{n:064x}" for n in range(many)]

@@ -13,8 +13,10 @@ from shrunk import checkpoints, folder, write
 
 from atlas.interpret import derive
 from pipeline.cli import main
+from pipeline.refresh.headers import with_headers
 from pipeline.refresh.holding import disagreements, total_row
-from pipeline.refresh.steps import Options, gather, tabulate, with_headers
+from pipeline.refresh.records import Options
+from pipeline.refresh.steps import gather, tabulate
 from pipeline.sources.headers import Headers, local
 from pipeline.verify.verification import check_row, verified, verify
 from schemas.registry import CHECKS, DISAGREEMENTS
