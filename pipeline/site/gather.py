@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from atlas import proof
 from atlas.derived import Derived
 from atlas.interpret import derive
 from pipeline.errors import Corrupt
@@ -221,7 +222,7 @@ def details(con: duckdb.DuckDBPyConnection, designs: list[Design]) -> dict[str, 
 
 def _detail(d: Design, text: Row, layers: list[Row]) -> Detail:
     raw = text["raw_bytes"] if text["raw"] is None else text["raw"].encode()
-    derived = derive(raw, name=d.name) if raw else None
+    derived = proof.published(derive(raw, name=d.name), d.design_id) if raw else None
     if derived is not None and derived.fingerprint.design_id != d.design_id:
         derived = None
     return Detail(text["evidence"] or [], text["unread"] or [], layers, derived)
