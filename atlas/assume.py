@@ -112,7 +112,7 @@ def refused(model_type: str, why: str) -> Refused:
         reason = f"model_type {shown(model_type)} is {other}, no language model; headers alone can give its weights"
         return Refused(RefusalKind.UNKNOWN_FAMILY, reason)
     head = f"no rules for model_type {shown(model_type)}, and not assumed to be a standard decoder"
-    return Refused(RefusalKind.UNKNOWN_FAMILY, f"{head}: {why}")
+    return Refused(RefusalKind.UNKNOWN_FAMILY, f"{head}: {row('_open').get(model_type, why)}")
 
 
 def _objection(data: Raw, model_type: str) -> str | None:

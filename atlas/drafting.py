@@ -68,12 +68,55 @@ def draft(data: Raw, listing: Listing | None = None) -> Draft:
     own = {k for k, v in inner.items() if v is not None and k not in IRRELEVANT and not k.endswith(TOKENS)}
     stated, cls = data.get("model_type"), _first(data.get("architectures"))
     kind = stated if isinstance(stated, str) else None
-    ranked = sorted(_plain(), key=lambda m: (not _namesake(kind, m), -_likeness(own, m), m))[:TRIED]
-    near = sorted((_tried(m, own, inner, listing) for m in ranked), key=lambda n: _order(n, kind))[:SHOWN]
+    held = _has_row(inner.get("model_type")) if where is not None else None
+    ranked = sorted(_plain(), key=lambda m: (m != held, not _namesake(kind, m), -_likeness(own, m), m))[:TRIED]
+    tried = (_tried(m, own, inner, listing) for m in ranked)
+    near = sorted(tried, key=lambda n: (n.family != held, *_order(n, kind)))[:SHOWN]
     strange = tuple(sorted(own - _spoken(near[0].family)))
+    if where is not None and held is not None:
+        beside = sorted(k for k, v in data.items() if k != where and v is not None and k not in IRRELEVANT)
+        row = _wrapper(kind, cls, near[0], where, [k for k in beside if k not in NAMES and not k.endswith(TOKENS)])
+        return Draft(kind, cls, tuple(near), strange, _outside(near[0]), row)
     return Draft(
         kind, cls, tuple(near), strange, _questions(inner, strange, near), _row(kind, cls, near, strange, where)
     )
+
+
+NAMES = frozenset(("model_type", "architectures", "auto_map"))
+
+
+def _has_row(model_type: Any) -> str | None:
+    """A language model's model_type that has a row: what a wrapper holds is described already then."""
+    return model_type if isinstance(model_type, str) and model_type in _plain() else None
+
+
+def _outside(near: Near) -> tuple[str, ...]:
+    """What to look up of a wrapper whose language model has a row."""
+    total = "what they have" if near.params_total is None else f"what the total has beyond {near.params_total:,}"
+    return (
+        "which encoders and projectors stand beside the language model, and whose head is tied: the class decides",
+        f"a published total proves them: {total} is theirs (a row in families/towers), drafts' or a second head",
+    )
+
+
+def _wrapper(kind: str | None, cls: str | None, near: Near, where: str, beside: list[str]) -> str:
+    """The file of a wrapper, to start from."""
+    lines = [
+        f"# {kind or cls or 'a wrapper'}: the language model is the one that {where} names.",
+        f'text = {{ key = "{where}", family = "{near.family}" }}',
+        f'class_names = ["{cls}"]' if cls else "class_names = []",
+        f"# keys beside it, to be read or reviewed: {', '.join(beside) or 'none'}",
+        "references = []  # the files that were opened",
+        "",
+        "[outer]",
+        "has_towers = true  # where it holds encoders",
+        "",
+        "[[expect]]",
+        'repo = "owner/name"',
+        f"params_total = {near.params_total if near.params_total is not None else 0}  # the language model alone",
+        'source = "..."  # the published total less what stands beside it',
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _first(named: Any) -> str | None:

@@ -34,6 +34,8 @@ NESTED = (
 """Where published files keep the config of a language model inside another."""
 SHAPE = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
 """Keys that describe a language model's shape under their usual names."""
+OF_A_LAYER = (*SHAPE, "intermediate_size", "num_key_value_heads")
+"""Those, and what else a layer of a draft is built from."""
 
 
 def reader(data: Raw) -> Config:
@@ -49,6 +51,9 @@ def chosen(data: Raw) -> tuple[Family, str | None]:
     """The rules for a config, and how they were found where model_type has none; raises `Refused`."""
     stated = _model_type(data)
     cls = classes.named(data)
+    home = overlays.of_draft(cls)
+    if home is not None and stated != home and _says_its_shape(data, stated):
+        return family(home), f"the class {shown(cls)} is a draft of {home}'s layers, whatever model_type it states"
     if stated is not None and known(stated):
         other = family(stated).siblings.get(cls or "")
         if other is None:
@@ -60,6 +65,15 @@ def chosen(data: Raw) -> tuple[Family, str | None]:
         how = "no model_type is stated" if stated is None else f"model_type {shown(stated)} has no rules"
         return family(found[0]), f"{how}: the class {shown(cls)} belongs to {found[0]} alone"
     return assume.rules(data, model_type_of(data)), None
+
+
+def _says_its_shape(data: Raw, stated: str | None) -> bool:
+    """Whether no number of a layer is left to the class default of a model_type.
+
+    Where no class has a number for the width of a head, all divide the hidden size by the heads.
+    """
+    divided = stated is None or not known(stated) or family(stated).defaults.get("head_dim") is None
+    return all(type(data.get(k)) is int for k in OF_A_LAYER) and (divided or type(data.get("head_dim")) is int)
 
 
 def plain(data: Raw, rules: Family) -> Config:
@@ -117,6 +131,7 @@ def _states(path: str, held: Raw, told: frozenset[str], least: int) -> tuple[str
 def _held_reader(data: Raw, rules: Family) -> Config:
     """The reader of the language model that a wrapper holds, wherever published files nest it."""
     assert rules.text is not None  # noqa: S101 - only wrappers come here
+    switches.of_wrapper(data, rules)
     key = rules.text.key
     outer, inner = _held(data, key)
     if inner is None or _shapeless(inner):

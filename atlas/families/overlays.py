@@ -32,6 +32,27 @@ def _by_family() -> Mapping[str, tuple[str, ...]]:
     return found
 
 
+@cache
+def _drafts() -> Mapping[str, tuple[str, ...]]:
+    """The families that the layers of each class of drafts are of."""
+    found: dict[str, tuple[str, ...]] = {}
+    for table in _tables().values():
+        if table.get("facts", {}).get("kind") == "draft":
+            for cls in table.get("for_classes", ()):
+                found[cls] = (*found.get(cls, ()), *table["on"])
+    return found
+
+
+def of_draft(cls: str | None) -> str | None:
+    """The family whose layers a class of drafts is made of, whatever model_type its file states; None for others.
+
+    A draft's class is built from its own config class: sgl-project/SpecForge, specforge/modeling/auto.py and
+    registry.py, where `architectures` chooses both and `model_type` neither.
+    """
+    found = _drafts().get(cls or "", ())
+    return found[0] if len(found) == 1 else None
+
+
 def applied(rules: Family, data: Raw, cls: str | None) -> Family:
     """The rules for this class, or for what this key says: those of an overlay where one fits, else the family's."""
     names = _by_family().get(rules.model_type, ())

@@ -10,6 +10,8 @@ from atlas.reading.config import Config
 from atlas.refusal import not_derivable
 
 Stacks = tuple[str, ...]
+OF_ENCODER = ("EncoderModel", "ForAudioClassification", "ForTokenClassification")
+"""Endings of classes that are an encoder alone."""
 DECODER, ENCODER, BOTH = ("decoder",), ("encoder",), ("decoder", "encoder")
 
 
@@ -37,7 +39,7 @@ def by_class(c: Config) -> Stacks:
     cls = named[0] if isinstance(named, list) and named and isinstance(named[0], str) else ""  # pyright: ignore[reportUnknownVariableType]
     alone = c.rules.outer.get("decoder_alone", False)
     causal = alone or cls.endswith("ForCausalLM") or (not cls and bool(c.rules.facts.get("has_causal_class")))
-    found = DECODER if causal else ENCODER if cls.endswith(("EncoderModel", "ForAudioClassification")) else BOTH
+    found = DECODER if causal else ENCODER if cls.endswith(OF_ENCODER) else BOTH
     if found is DECODER and c.rules.encoder is not None:
         c.read.update(k for keys in c.rules.encoder.keys.values() for k in keys)
     return c.derived(

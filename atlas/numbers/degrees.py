@@ -70,10 +70,12 @@ def _shared(model: Model) -> Iterator[tuple[str, int]]:
 
 def verdicts(model: Model) -> dict[str, str]:
     """For each degree "even", or "copied" or "uneven" with the reason, or "unknown" where a part is not described."""
-    return {str(t): _verdict(model, widths(model), t) for t in DEGREES}
+    return {str(t): verdict(model, t) for t in DEGREES}
 
 
-def _verdict(model: Model, w: Widths, t: int) -> str:
+def verdict(model: Model, t: int) -> str:
+    """The same for any degree."""
+    w = widths(model)
     uneven, copied = list(_uneven(w, t)), list(_copied(w, t))
     if uneven:
         return f"uneven: {'; '.join(uneven)}"

@@ -57,6 +57,7 @@ class Eagle(NamedTuple):
     inside: int
     norm_class: str
     masked: bool = False  # a vector stands for states not yet known (P-EAGLE)
+    normed: int = 0  # states that have a norm of their own before the matrix (EAGLE-3.1)
 
 
 @lru_cache(maxsize=1024)
@@ -71,6 +72,7 @@ def eagle(s: Eagle) -> tuple[Part, ...]:
         part("head", [Tensor("lm_head.weight", (s.drafted, s.d), U)]),
         part("buffers", maps),
         *mask,
+        *[norm(f"fc_norm.{i}", s.inside // s.normed, s.norm_class, False) for i in range(s.normed)],
     )
 
 

@@ -89,6 +89,21 @@ def kept(kind: str, *tensors: Tensor) -> Part:
     return part(kind, tensors)
 
 
+class Stated(NamedTuple):
+    """A tensor as a row states it, its axes worked out."""
+
+    name: str
+    component: str
+    role: str
+    shape: tuple[int, ...]
+
+
+@lru_cache(maxsize=256)
+def beside(kind: str, tensors: tuple[Stated, ...]) -> Part:
+    """A part of tensors that a row states."""
+    return part(kind, [Tensor(t.name, t.shape, Component(t.component), Role(t.role)) for t in tensors])
+
+
 @lru_cache(maxsize=64)
 def with_head_rows(p: Part, rows: int, d: int) -> Part:
     """The head with so many rows; any other part as it is."""

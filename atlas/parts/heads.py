@@ -92,11 +92,6 @@ def matrix_head(rows: int, d: int, stored: int = 1, touched: int = 1) -> Part:
     return kept("head", Tensor("lm_head.weight", (rows, d), U, stored=stored, touched=touched))
 
 
-def token_scales(vocab: int) -> Part:
-    """One learned scale per token on the head."""
-    return kept("head.scale", vector("lm_head.logit_scale", vocab, U))
-
-
 def logits_bias(vocab: int) -> Part:
     """A bias on the logits that the checkpoint keeps as a buffer."""
     return kept("buffers", vector("final_logits_bias", vocab, Component.BUFFERS))
@@ -114,8 +109,3 @@ def scores(labels: int, d: int, bias: bool, role: Role) -> Part:
     """The last matrix of a classifier."""
     made = [Tensor("classifier.weight", (labels, d), X, role), *[vector("classifier.bias", labels, X)] * bias]
     return kept("head.scores", *made)
-
-
-def end_vectors(names: tuple[str, ...], d: int) -> Part:
-    """Vectors as wide as the hidden state beside the stack: initial states and scales."""
-    return kept("ends.vectors", *(vector(n, d, X) for n in names))

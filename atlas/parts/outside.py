@@ -13,26 +13,6 @@ X = Component.OTHER
 
 
 @lru_cache(maxsize=64)
-def exit_gate(d: int) -> Part:
-    """A gate over the hidden state that decides after each pass whether to stop (Ouro)."""
-    gate = Tensor("model.early_exit_gate.weight", (1, d), X)
-    return part("exit", [gate, vector("model.early_exit_gate.bias", 1, X)])
-
-
-@lru_cache(maxsize=64)
-def gate_bounds(layers: int, d: int) -> Part:
-    """A lower bound per layer and channel of the forget gates (HGRN 2)."""
-    return part("bounds", [Tensor("model.lower_bounds", (layers, d), X, Role.VECTOR)])
-
-
-@lru_cache(maxsize=64)
-def added_rows(rows: int, d: int) -> Part:
-    """A second table, of rows that were added to the vocabulary and that the head has not (Molmo)."""
-    table = Tensor("model.transformer.wte.new_embedding", (rows, d), Component.EMBEDDING, Role.LOOKUP)
-    return part("embedding.new", [table])
-
-
-@lru_cache(maxsize=64)
 def drafter(d: int, target: int, centroids: int, vocab: int) -> tuple[Part, ...]:
     """Two projections from and to the width of a drafter's target; centroids of an ordered table, where there are."""
     shapes = {"pre_projection": (d, 2 * target), "post_projection": (target, d)}

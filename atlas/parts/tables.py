@@ -105,11 +105,6 @@ def ngrams(n: int, d: int) -> list[Tensor]:
     return [table("decoder.ngram_embeddings.weight", n, d)]
 
 
-def segments(d: int) -> Tensor:
-    """A table of two rows, text and image (Kosmos-2.5)."""
-    return table("model.segment_emb.weight", 2, d)
-
-
 def decoder_table(rows: int, d: int) -> Tensor:
     """A decoder's table of tokens that the usual ends do not build."""
     return table("model.embed_tokens.weight", rows, d)
@@ -123,13 +118,3 @@ def prompt_tables(rows: int, kinds: int, d: int) -> list[Tensor]:
 def position_bias(rows: int, heads: int) -> Tensor:
     """One table of position biases for all layers (CPM-Ant)."""
     return table("position_bias.relative_attention_bias", rows, heads, Component.ATTENTION)
-
-
-def frequencies(n: int) -> Tensor:
-    """The frequencies of rotary positions, which the checkpoint keeps (ChatGLM)."""
-    return vector("transformer.rotary_pos_emb.inv_freq", n, Component.BUFFERS)
-
-
-def frequency_factors(n: int) -> Tensor:
-    """A learned factor for each rotary frequency (Mistral Large 4)."""
-    return vector("model.rotary_emb.alpha", n, X)

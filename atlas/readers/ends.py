@@ -65,12 +65,22 @@ def tied(c: Config) -> bool:
     Of a wrapper and its language model, which one decides is a matter of the wrapper's class (`ties` of its row).
     """
     decides = c.rules.outer.get("ties")
+    if decides == "either":
+        return _tied_by_either(c)
     stated = c.opt("tie_word_embeddings") if decides == "inner" else c.top("tie_word_embeddings")
     if c.rules.facts.get("never_tied") or decides == "never":
         return c.derived("tie_word_embeddings", False, "the class ties nothing, whatever the config states")
     if stated is None and "tie_word_embeddings" not in c.raw and "tie_word_embeddings" not in c.outer:
         return bool(c.need("tie_word_embeddings"))
     return bool(stated)
+
+
+def _tied_by_either(c: Config) -> bool:
+    """Whether a wrapper or its language model ties, where two modules of the class tie the same tensors (BLIP)."""
+    outer, inner = c.outer.get("tie_word_embeddings"), c.opt("tie_word_embeddings")
+    wrapper = c.rules.outer["tie_word_embeddings"] if outer is None else outer
+    said = "the class ties where the wrapper or its language model says so, and each takes true where it says nothing"
+    return c.derived("tie_word_embeddings", bool(wrapper or inner), said)
 
 
 def labels_of(c: Config) -> int:

@@ -2,45 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from atlas.parts import heads, tables
-from atlas.parts.ends import block_queries, kept, with_head_rows
+from atlas.parts import ends as built
+from atlas.parts.ends import block_queries, with_head_rows
 from atlas.parts.norms import gated_norm
 from atlas.parts.streams import altup_streams, connection_head, layer_tables, residual
 from atlas.readers.ends import Made, decoder, head_of
+from atlas.reading.arithmetic import size
 from atlas.reading.config import Config
 
 
-def scaled_head(c: Config) -> Made:
-    """A head with one learned scale per token."""
+def beside(c: Config) -> Made:
+    """A decoder's ends, and one part more whose tensors the row states in its fact `stands_beside`.
+
+    Each is a name, a component, a role, and its axes as arithmetic over the config's counts. `under` is the head, and
+    `when` the switch, without which the part is not there.
+    """
     parts, cls = decoder(c)
-    scale = heads.token_scales(c.count("vocab_size"))
-    return (*parts, *[scale] * (head_of(c)[1] == "lm")), cls
+    said: Mapping[str, Any] = c.rules.facts["stands_beside"]
+    if "under" in said and head_of(c)[1] != said["under"]:
+        return parts, cls
+    made = tuple(_stated(each, c) for each in said["tensors"])
+    if "when" in said and not c.flag(said["when"]):
+        return parts, cls
+    return (*parts, built.beside(said["kind"], made)), cls
 
 
-def with_vectors(c: Config) -> Made:
-    """Vectors as wide as the hidden state beside the stack: initial states and scales."""
-    parts, cls = decoder(c)
-    return (*parts, heads.end_vectors(tuple(c.rules.facts["end_vectors"]), c.count("hidden_size"))), cls
-
-
-def segmented(c: Config) -> Made:
-    """The usual ends and a table of two rows, text and image (Kosmos-2.5)."""
-    parts, cls = decoder(c)
-    return (*parts, kept("segments", tables.segments(c.count("hidden_size")))), cls
-
-
-def chatglm(c: Config) -> Made:
-    """A decoder whose checkpoint also stores the frequencies of its rotary positions: half of each head, in pairs."""
-    parts, cls = decoder(c)
-    return (*parts, kept("buffers", tables.frequencies(c.count("head_dim") // 4))), cls
-
-
-def frequencies(c: Config) -> Made:
-    """A decoder's ends, and a learned factor for each rotary frequency."""
-    parts, cls = decoder(c)
-    return (*parts, kept("rotary.factors", tables.frequency_factors(c.count("qk_rope_head_dim") // 2))), cls
+def _stated(said: Sequence[str], c: Config) -> built.Stated:
+    name, component, role, *axes = said
+    return built.Stated(name, component, role, tuple(size(axis, c.count) for axis in axes))
 
 
 def per_layer(c: Config) -> Made:
@@ -94,7 +86,6 @@ def inkling(c: Config) -> Made:
 ENDS: dict[str, Callable[[Config], Made]] = {
     f.__name__: f
     for f in (
-        scaled_head, with_vectors, segmented, chatglm, frequencies, per_layer, altup, streams, kimi, gated_last_norm,
-        inkling,
+        beside, per_layer, altup, streams, kimi, gated_last_norm, inkling,
     )
 }  # fmt: skip

@@ -35,7 +35,11 @@ def _settings(c: Config, known: tuple[str, ...]) -> Mapping[str, Any]:
     odd = next((k for k, v in table.items() if k not in known and v not in (None, False)), None)
     if odd is not None:
         raise not_derivable(f"dflash_config states {odd[:60]!a}, and what the draft holds then is not described")
-    _only(table, "attention_mode", "gqa")
+    mode = table.get("attention_mode")
+    if mode not in (None, "gqa") and (
+        mode != "mha" or c.count("num_key_value_heads") != c.count("num_attention_heads")
+    ):
+        raise not_derivable(f"dflash_config.attention_mode is {str(mode)[:60]!a}: only gqa and plain mha are described")
     return table
 
 
@@ -64,12 +68,25 @@ def dflash(c: Config) -> Made:
 
 def dspark(c: Config) -> Made:
     """The same, with a Markov head of two tables and a confidence head."""
-    table = {**{k: c.opt(k) for k in MARKOV}, **_settings(c, PLAIN + MARKOV)}  # beside the table, in files of its own
+    stated = {k: c.opt(k) for k in MARKOV}  # beside the table in some files, in one of its own in others
+    table = {**stated, **_settings(c, PLAIN + MARKOV), **_own(c)}
     _only(table, "markov_head_type", "vanilla")
     rank = whole("dflash_config.markov_rank", table.get("markov_rank"))
     confident, with_rank = bool(table.get("enable_confidence_head")), bool(table.get("confidence_head_with_markov"))
     confidence = c.count("hidden_size") + rank * with_rank if confident else None
     return (*_joined(c, table), markov(c.count("vocab_size"), rank, confidence)), head_of(c)[0]
+
+
+def _own(c: Config) -> Mapping[str, Any]:
+    """What `dspark_config` states, which goes before all else; raises `Refused` at what is not known."""
+    stated = c.opt("dspark_config")
+    if stated is None:
+        return {}
+    table = mapping("dspark_config", stated)
+    odd = next((k for k in table if k not in MARKOV), None)
+    if odd is not None:
+        raise not_derivable(f"dspark_config states {odd[:60]!a}, and what the draft holds then is not described")
+    return table
 
 
 def domino(c: Config) -> Made:
@@ -86,7 +103,8 @@ def eagle3(c: Config, *, masked: bool = False) -> Made:
     inside = _taps(c) * (c.opt_count("target_hidden_size") or d)
     c.derived("tie_word_embeddings", False, "the head is over the tokens that may be drafted")
     drafted = c.opt_count("draft_vocab_size") or vocab
-    return eagle(Eagle(vocab, drafted, d, inside, c.word("norm_class"), masked)), head_of(c)[0]
+    normed = _taps(c) if c.opt("fc_norm") is True else 0
+    return eagle(Eagle(vocab, drafted, d, inside, c.word("norm_class"), masked, normed)), head_of(c)[0]
 
 
 def eagle_of_features(c: Config) -> Made:

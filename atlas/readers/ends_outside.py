@@ -18,25 +18,6 @@ from atlas.reading.values import mapping
 PREDICTOR = "qwen3_tts_talker_code_predictor"
 
 
-def with_exit(c: Config) -> Made:
-    """A decoder's ends and a gate that may stop its passes."""
-    parts, cls = decoder(c)
-    return (*parts, outside.exit_gate(c.count("hidden_size"))), cls
-
-
-def with_bounds(c: Config) -> Made:
-    """A decoder's ends and a lower bound of every layer's forget gates, where they are on (HGRN 2)."""
-    parts, cls = decoder(c)
-    bounds = outside.gate_bounds(c.count("num_hidden_layers"), c.count("hidden_size"))
-    return (*parts, bounds) if c.flag("use_lower_bound") else parts, cls
-
-
-def new_rows(c: Config) -> Made:
-    """A decoder's ends and a second table of rows that were added to the vocabulary."""
-    parts, cls = decoder(c)
-    return (*parts, outside.added_rows(c.count("additional_vocab_size"), c.count("hidden_size"))), cls
-
-
 def low_rank_streams(c: Config) -> Made:
     """A decoder's ends without a norm of their own: the streams are mixed to one at the end."""
     parts, cls = decoder(c)
@@ -96,6 +77,5 @@ def _predictor(c: Config, d: int) -> tuple[Part, ...]:
 
 
 ENDS: dict[str, Callable[[Config], Made]] = {
-    f.__name__: f
-    for f in (with_exit, with_bounds, new_rows, low_rank_streams, drafter, canvas, talker, codebooks, scores_by_layer)
+    f.__name__: f for f in (low_rank_streams, drafter, canvas, talker, codebooks, scores_by_layer)
 }

@@ -19,7 +19,7 @@ from schemas.vocabulary import Role
 def pair(c: Config) -> Made:
     """Tables of tokens; per stack its positions, norms and what stands beside; the head."""
     stacks = by_class(c)
-    cls, kind = known_head(c, "lm", "none", "sequence", "qa")
+    cls, kind = known_head(c, "lm", "none", "sequence", "qa", "token_score")
     both = len(stacks) == 2
     all_tied = _effective_tie(c, kind, causal=stacks == ("decoder",))
     made = [kept("embedding", *_tokens(c, stacks, all_tied)), *(p for s in stacks for p in _around(c, s))]
@@ -47,8 +47,14 @@ def _effective_tie(c: Config, kind: str, causal: bool) -> bool:
     all_tied = c.derived("all_tied", always or (stated if tables_tied is None else tables_tied), rule)
     if kind != "lm":
         c.derived("tie_word_embeddings", False, "the class has no language-model head to tie")
+    elif always and c.opt("lm_head_stored"):
+        c.derived(
+            "tie_word_embeddings", False, "a head that differs from the token table is not tied when it is loaded"
+        )
     elif always:
-        c.derived("tie_word_embeddings", True, "the class ties the head to the token table whatever the config states")
+        said = "the class ties the head to the token table whatever the config states"
+        more = "; false is stated, and a checkpoint with another head is not tied: a total or header says which"
+        c.derived("tie_word_embeddings", True, said + more * (c.raw.get("tie_word_embeddings") is False))
     elif causal and c.rules.facts.get("causal_is_untied"):
         c.derived("tie_word_embeddings", False, "the class of the decoder alone ties nothing")
     return all_tied
@@ -114,9 +120,9 @@ BESIDE: dict[str, Callable[[Config, int], list[Tensor]]] = {
 
 
 def _head(c: Config, kind: str, both: bool) -> Iterable[Part]:
-    if kind in ("sequence", "qa"):  # a dense layer before the labels of a text; the two ends of a span are read plainly
+    if kind in ("sequence", "qa", "token_score"):  # a dense layer before the labels of a text; the others stand alone
         text = kind == "sequence"
-        labels = labels_of(c) if text or c.rules.facts.get("spans_by_labels") else FIXED["qa"]
+        labels = labels_of(c) if kind != "qa" or c.rules.facts.get("spans_by_labels") else FIXED["qa"]
         yield heads.classifier(labels, c.count("hidden_size"), text, Role.ONCE if text else Role.MATMUL)
     if kind != "lm":
         return

@@ -62,14 +62,10 @@ def read_wide_mlp(v: View) -> Part:
     return mlp(Mlp(v.count("hidden_size"), width, v.flag("is_gated_ffn"), v.flag("ffn_bias"), activation(v)))
 
 
-def read_linear_attention(v: View) -> Part:
-    """A matrix in attention's place: it mixes no tokens and keeps nothing."""
-    return matrix(v.count("hidden_size"), "self_attn.linear_attn", Component.ATTENTION)
-
-
-def read_linear_mlp(v: View) -> Part:
-    """A matrix in the feed-forward network's place."""
-    return matrix(v.count("hidden_size"), "mlp.linear_mlp", Component.FFN_DENSE)
+def read_matrix(v: View) -> Part:
+    """A square matrix in the place of attention or of the network: it mixes no tokens and keeps nothing."""
+    (name,) = v.items("names")
+    return matrix(v.count("hidden_size"), str(name), Component(v.word("component")))
 
 
 def read_block_mlp(v: View) -> Part:
@@ -111,14 +107,6 @@ def read_hf_olmo_mlp(v: View) -> Part:
         raise contradiction(f"a fused width of {both} has no halves")
     width = v.derived("intermediate_size", both // 2, "half of mlp_hidden_size, else of mlp_ratio x d_model")
     return mlp(Mlp(d, width, True, False, "silu"))
-
-
-def read_residual_mlp(v: View) -> Part:
-    """A gated network as wide as the hidden state, beside the experts (Arctic)."""
-    if not v.flag("use_residual"):
-        raise not_derivable("use_residual is false: every published Arctic has a dense network beside its experts")
-    d = v.count("hidden_size")
-    return mlp(Mlp(d, d, True, False, activation(v)))
 
 
 def read_adapters(v: View) -> Part:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from atlas.layouts.words import Grouped, KvHeads
 from atlas.numbers.structure import Part
 from atlas.parts.attention import Gqa, gqa
-from atlas.readers.attention import head_dim, rotary_dim
+from atlas.readers.attention import head_dim
 from atlas.readers.view import View, said
 from atlas.refusal import bad_value, contradiction, not_derivable
 
@@ -28,16 +28,6 @@ def read_block_heads(v: View) -> Part:
     d, heads = v.count("hidden_size"), v.count("num_attention_heads")
     hd = head_dim(v, d, heads)
     return gqa(Gqa(d, heads, said(v, KvHeads).heads, hd, hd, v.flag("qkv_bias"), v.flag("o_bias"), rotary_dim=hd))
-
-
-def read_qwen(v: View) -> Part:
-    """One KV head per query head; biases on q, k and v alone, as `no_bias` leaves those standing (Qwen, the first)."""
-    if not v.flag("no_bias"):
-        raise not_derivable("no_bias is false: no published Qwen has biases beyond q, k and v")
-    d, heads, hd = v.count("hidden_size"), v.count("num_attention_heads"), v.count("head_dim")
-    if heads * hd != d:
-        raise contradiction(f"{heads} heads of kv_channels {hd} are not hidden_size {d}")
-    return gqa(Gqa(d, heads, heads, hd, hd, qkv_bias=True, rotary_dim=rotary_dim(v, hd)))
 
 
 def read_chatglm(v: View) -> Part:

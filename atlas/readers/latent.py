@@ -55,12 +55,6 @@ def read_latent(v: View) -> Part:
     return with_additions(mla(a) if own is None else dsa(Dsa(a, read_indexer(v), own)), _additions(v, a))
 
 
-def read_latent_plain(v: View) -> Part:
-    """The same in a layer that has no indexer in a family whose other layers have one."""
-    a = latent(v)
-    return with_additions(mla(a), _additions(v, a))
-
-
 def _additions(v: View, a: Mla) -> Additions:
     gates = {"none": 0, "per_head": a.heads, "per_value": a.heads * a.v_head_dim}
     pool = v.opt_count("index_kpool") or 0

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MASK = "is_causal"
 """Where a wrapper says it beside its language model, which alone the library asks."""
+WINDOW = "sliding_window"
 MOST = 5
 """Keys that one sentence names."""
 
@@ -44,7 +45,21 @@ def _silent(c: Config, key: str, value: Any) -> bool:
 
     A file that brings code of its own may read whatever it states.
     """
+    if key == WINDOW and _bounds(c, value):
+        return False
     return _repeats(c, key, value) or (unread_by_class(c.rules.model_type, key) and not classes.remote(c.outer))
+
+
+def _bounds(c: Config, window: Any) -> bool:
+    """Whether a window that the class does not read bounds the cache all the same.
+
+    The library's caches take `sliding_window` from any config without `layer_types` (transformers 5.24,
+    cache_utils.py get_layer_types_and_kwargs), while the class's mask lets every token see all before it. One that is
+    switched off, or never reached, bounds nothing.
+    """
+    longest = c.values["max_position_embeddings"]
+    reached = type(longest) is not int or type(window) is not int or window < longest
+    return reached and c.raw.get("use_sliding_window") is not False and not c.raw.get("layer_types")
 
 
 def _repeats(c: Config, key: str, value: Any) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from atlas.families.rules import Family
+from atlas.parse import Raw
 from atlas.reading.config import Config
 from atlas.refusal import not_derivable, shown
 
@@ -11,17 +13,24 @@ from atlas.refusal import not_derivable, shown
 def settled(c: Config) -> None:
     """Every switch the row lists stands as it was read: one of the listed values, absent or null where it may be."""
     for key, values in c.rules.only.items():
-        stated = c.opt(key)
-        if stated is not None and not any(_same(stated, v) for v in values):
-            known = ", ".join(shown(v) for v in values) or "null"
-            raise not_derivable(
-                f"{key} is {shown(stated)}, and only {known} is described: what it changes was not read"
-            )
+        _stands(key, c.opt(key), values)
     for key in sorted(c.rules.must):
         said = (c.rules.keys.get(key) or (key,))[0]
         if c.opt(key) is None:
             raise not_derivable(f"{said} is not stated, and what the class builds without it is not described")
     _blocks(c)
+
+
+def of_wrapper(data: Raw, rules: Family) -> None:
+    """The same of a wrapper's own switches, which stand beside its language model's config."""
+    for key, values in rules.only.items():
+        _stands(key, data.get(key), values)
+
+
+def _stands(key: str, stated: Any, values: tuple[Any, ...]) -> None:
+    if stated is not None and not any(_same(stated, v) for v in values):
+        known = ", ".join(shown(v) for v in values) or "null"
+        raise not_derivable(f"{key} is {shown(stated)}, and only {known} is described: what it changes was not read")
 
 
 def _blocks(c: Config) -> None:

@@ -1,8 +1,10 @@
 """Files that can be read in two ways, and what decides between them: a stored total, or the headers.
 
 A wrapper that states no `tie_word_embeddings` beside a language model that says the opposite of the wrapper's class;
-a Llama of one wide layer, which is also the whole config of an EAGLE draft (SafeAILab/EAGLE, eagle/train: the published
-ones are of class LlamaForCausalLM with one layer, 4,096 to 8,192 wide).
+a T5 that states that nothing is tied, which its class ties all the same unless the checkpoint holds another head
+(transformers 5.24, `PreTrainedModel.tie_weights`; T5 1.1 and its kin hold one); a Llama of one wide layer, which is
+also the whole config of an EAGLE draft (SafeAILab/EAGLE, eagle/train: the published ones are of class LlamaForCausalLM
+with one layer, 4,096 to 8,192 wide).
 """
 
 from __future__ import annotations
@@ -21,6 +23,9 @@ WIDE = 2048
 """Width of a state from which one layer alone is more likely a draft's than a small model's made for a test."""
 
 
+Other = tuple[str, Mapping[str, Any]]
+
+
 class Reading(NamedTuple):
     """Another way to read a file, in words; the keys (dots lead inwards) that say so; the config with them."""
 
@@ -31,16 +36,17 @@ class Reading(NamedTuple):
 
 def readings(c: Config, data: Raw) -> tuple[Reading, ...]:
     """The other ways to read a config; none for nearly all of them."""
-    return tuple(Reading(said, changes, _changed(data, changes)) for said, changes in (*_of_levels(c), *_of_drafts(c)))
+    return tuple(Reading(said, changes, _changed(data, changes)) for said, changes in _others(c))
+
+
+def _others(c: Config) -> Iterable[Other]:
+    return (*_of_levels(c), *_of_heads(c), *_of_drafts(c))
 
 
 def _changed(raw: Raw, changes: Mapping[str, Any]) -> Raw:
     for key, value in changes.items():
         raw = overwritten(raw, key.split("."), value)
     return raw
-
-
-Other = tuple[str, Mapping[str, Any]]
 
 
 def _of_levels(c: Config) -> Iterable[Other]:
@@ -56,10 +62,18 @@ def _of_levels(c: Config) -> Iterable[Other]:
     yield said, {TIE: value, c.prefix + TIE: value}
 
 
+def _of_heads(c: Config) -> Iterable[Other]:
+    """Whether the checkpoint holds a head of its own, where the config says so and the class ties it."""
+    if c.rules.facts.get("always_tied") and c.raw.get(TIE) is False and c.values[TIE] is True:
+        yield "a head of its own is stored beside the token table, as the config states", {"lm_head_stored": True}
+
+
 def doubt(c: Config) -> str | None:
     """Why a file that a total or header would settle is `assumed` until one does; None where it is not in doubt."""
     if may_be_draft(c):
         return DRAFT
+    if any(True for _ in _of_heads(c)):
+        return HEADS
     if silent(c.raw, c.outer, c.rules):
         taken = "false is taken here: it was saved by 4" if older(c.outer) else "true is taken here"
         return (
@@ -94,4 +108,9 @@ def _of_drafts(c: Config) -> Iterable[Other]:
 DRAFT = (
     "assumed: one wide layer under LlamaForCausalLM is also the whole config of an EAGLE draft, which stores a matrix "
     "over token and state and no head; a total or header says which this is"
+)
+
+HEADS = (
+    f"assumed: the file states that {TIE} is false, and the class ties the head all the same unless the checkpoint "
+    "holds another one, as T5 1.1, Flan-T5 and mT5 do; a total or header says which, and a tied one is taken here"
 )

@@ -26,6 +26,8 @@ def scheme(s: Settings, c: Context) -> Scheme:
     eight, four = s.get("load_in_8bit") is True, s.get("load_in_4bit") is True
     if eight == four:
         raise Unsaid("neither load_in_4bit nor load_in_8bit says how many bits there are")
+    if eight and s.get("llm_int8_has_fp16_weight") is True:
+        raise Unsaid("llm_int8_has_fp16_weight keeps the weights wide, and how they are saved then is not said")
     listed = texts(s.get("llm_int8_skip_modules"), "llm_int8_skip_modules")
     skips = skipped(listed or ["lm_head"], c.version, wrapped=c.has_towers)
     head_apart(is_tied=c.is_tied, taken=bool(listed) and not skips("lm_head"))

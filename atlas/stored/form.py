@@ -65,6 +65,13 @@ def ceil(a: int, b: int) -> int:
     return -(-a // b)
 
 
+def whole(a: int, b: int) -> int:
+    """Division without a rest. Raises `Unsaid` where a width is no multiple of its groups."""
+    if a % b:
+        raise Unsaid(f"a width of {a:,} is no multiple of {b}, and how the rest is stored is not said")
+    return a // b
+
+
 def group_of(stated: object, width: int) -> int:
     """The group size along `width` inputs: -1, 0 or nothing stated is one group. Raises `Unsaid`."""
     if stated is None or stated in (-1, 0):

@@ -27,6 +27,10 @@ SIZES = 2
 
 def scheme(s: Settings, c: Context) -> Scheme:
     """The form of every module. Raises `Unsaid`."""
+    if s.get("activation_scheme") not in (None, "static", "dynamic"):
+        raise Unsaid(f"activation_scheme {str(s.get('activation_scheme'))[:20]!r} is not described")
+    if s.get("dequantize") is True:
+        raise Unsaid("dequantize is true: the weights may have been saved wide")
     own = of_transformers(s)
     if powers.is_so(c) and not own:
         return powers.scheme(s, c)

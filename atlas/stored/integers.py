@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from atlas.stored import kept
-from atlas.stored.form import Form, Part, Unsaid, bits_of, ceil, group_of, head_apart
+from atlas.stored.form import Form, Part, Unsaid, bits_of, ceil, group_of, head_apart, whole
 from atlas.stored.matching import expression, inside, spellings, texts
 from atlas.stored.scheme import Context, Scheme, keeps
 from atlas.stored.settings import Settings
@@ -42,6 +42,8 @@ class Own(NamedTuple):
 
 def scheme(s: Settings, c: Context) -> Scheme:
     """The form of every module. Raises `Unsaid`."""
+    if s.get("is_marlin_format") is True:
+        raise Unsaid("the files are laid out for the Marlin kernel, and what they hold beside the weights is not said")
     packing, own = _packing(s), _chosen(s, c)
     maker = _maker(s.get("data_type"), packing, _scale(s, c, packing))
 
@@ -94,21 +96,43 @@ def _weight_of(bias: Unit) -> Unit:
 def _chosen(s: Settings, c: Context) -> Callable[[Unit], Own | None]:
     """Which modules are packed, with how many bits. Raises `Unsaid`."""
     general = Own(bits_of(s.get("bits") if s.get("bits") is not None else s.get("w_bit"), _BITS), _general_group(s))
+    _of_decoder_alone(s)
     left = inside(texts(s.get("modules_to_not_convert"), "modules_to_not_convert"))
     rules, named = [*_rules(s)], _in_block(s.get("modules_in_block_to_quantize"))
     head = s.get("lm_head") is True or s.get("quant_lm_head") is True
     head_apart(is_tied=c.is_tied, taken=head)
 
     def own(u: Unit) -> Own | None:
-        if u.kind in (TABLE, ROUTER, GATE) or u.component in APART or left(u.module) or not named(u):
-            return None
         names = spellings(u.module.replace("{e}", "0"))
+        if u.kind in (TABLE, ROUTER, GATE) or u.component in APART:
+            return _left_wide(s, names)
+        if left(u.module) or (u.kind != HEAD and not named(u)):
+            return None
         for taken, stated in rules:
             if any(taken(n) for n in names):
                 return _override(stated, general)
         return None if u.kind == HEAD and not head else general
 
     return own
+
+
+_TOWERS = ("vis", "audio", "image", "tower")
+"""What the names of blocks beside the language model have in them."""
+
+
+def _of_decoder_alone(s: Settings) -> None:
+    """Raises `Unsaid` where AutoRound was told to pack blocks of towers too."""
+    for key in ("block_name_to_quantize", "to_quant_block_names"):
+        if any(word in str(s.get(key)) for word in _TOWERS):
+            raise Unsaid(f"{key} names blocks of a tower, and which of their modules are packed is not said")
+
+
+def _left_wide(s: Settings, names: tuple[str, ...]) -> None:
+    """Tables, routers and towers stay; raises `Unsaid` where settings give one of them, by its name, fewer bits."""
+    for name in names:
+        bits = _object(_object(s.get("extra_config")).get(name)).get("bits", PLAIN)
+        if bits not in (PLAIN, 2 * PLAIN):
+            raise Unsaid(f"extra_config packs {name[:80]}, and modules of its kind stay wide by rule")
 
 
 def _general_group(s: Settings) -> Any:
@@ -166,7 +190,7 @@ def _maker(stated: Any, packing: str, scale: str) -> Maker:
 
 
 def _microscaled(u: Unit) -> Form:
-    parts = Part("weight", "U8", (u.out, u.into // 2)), Part("scale", "U8", (u.out, u.into // 32))
+    parts = Part("weight", "U8", (u.out, whole(u.into, 2))), Part("scale", "U8", (u.out, whole(u.into, 32)))
     return Form("mxfp4", 4, 32, "two to a byte along in", parts)
 
 
@@ -175,7 +199,7 @@ def _packed(u: Unit, own: Own, packing: str, scale: str) -> Form:
     bits, group = own.bits, group_of(own.group, u.into)
     groups = ceil(u.into, group)
     along_out = packing == AWQ
-    packed = (u.into, u.out * bits // 32) if along_out else (u.into * bits // 32, u.out)
+    packed = (u.into, whole(u.out * bits, 32)) if along_out else (whole(u.into * bits, 32), u.out)
     parts = [
         Part("weight", "I32", packed),
         Part("zero_point", "I32", (groups, ceil(u.out * bits, 32))),

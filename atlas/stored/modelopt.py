@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from atlas.stored import kept
-from atlas.stored.form import Form, Part, Unsaid, ceil, group_of, head_apart
+from atlas.stored.form import Form, Part, Unsaid, ceil, group_of, head_apart, whole
 from atlas.stored.matching import shell, spellings, texts
 from atlas.stored.scheme import Context, Scheme, caches
 from atlas.stored.settings import Settings
@@ -44,6 +44,7 @@ def scheme(s: Settings, c: Context) -> Scheme:
     of = _by_module(layers) if algorithm == "MIXED_PRECISION" else None
     if of is None:
         _maker(algorithm)
+        _undisputed(s, algorithm)
     head_apart(is_tied=c.is_tied, taken=not left("lm_head") and (of is None or of("lm_head") is not None))
     pre = s.get("pre_quant_scale") is True
 
@@ -61,6 +62,19 @@ def scheme(s: Settings, c: Context) -> Scheme:
     added = caches(c, "F32", ()) if kv else ()
     fused = c.model_type in _FUSED
     return Scheme(form, kept.router_and_bias(c), added, splits_experts=not fused, drops_buffers=True)
+
+
+_BITS_OF = {"NVFP4": 4, "W4A16_NVFP4": 4, "MXFP4": 4, "W4A16_AWQ": 4, "FP8": 8, "FP8_PB_WO": 8, "MXFP8": 8}
+
+
+def _undisputed(s: Settings, algorithm: str) -> None:
+    """Raises `Unsaid` where the groups beside an algorithm state other bits or another group of weights."""
+    bits, group = _BITS_OF.get(algorithm.upper()), s.get("group_size") or _GROUPS.get(algorithm.upper())
+    for each in _object(s.get("config_groups")).values():
+        weights = _object(_object(each).get("weights"))
+        for key, only in (("num_bits", bits), ("group_size", group)):
+            if only is not None and weights.get(key) not in (None, only):
+                raise Unsaid(f"quant_algo is {algorithm[:40]}, and a group states {key} {str(weights[key])[:20]}")
 
 
 def by_module(s: Settings, dtype: str) -> Callable[[Unit], Form | None]:
@@ -125,7 +139,7 @@ def _nvfp4(u: Unit, how: _How) -> Form:
     """Two weights a byte, F8 scales, a scale over those and one for the inputs; fused experts share the two."""
     once = u.stacked
     two = tuple(p._replace(once=once) for p in _TWO)
-    parts = Part("weight", "U8", (u.out, u.into // 2)), Part("scale", "F8_E4M3", (u.out, u.into // how.group))
+    parts = Part("weight", "U8", (u.out, whole(u.into, 2))), Part("scale", "F8_E4M3", (u.out, whole(u.into, how.group)))
     return Form("nvfp4", 4, how.group, "two to a byte along in", (*parts, *two))
 
 
@@ -153,18 +167,18 @@ def _fp8_channel(u: Unit, how: _How) -> Form:
 
 
 def _mxfp4(u: Unit, how: _How) -> Form:
-    parts = Part("weight", "U8", (u.out, u.into // 2)), Part("scale", "U8", (u.out, u.into // how.group))
+    parts = Part("weight", "U8", (u.out, whole(u.into, 2))), Part("scale", "U8", (u.out, whole(u.into, how.group)))
     return Form("mxfp4", 4, how.group, "two to a byte along in", parts)
 
 
 def _mxfp8(u: Unit, how: _How) -> Form:
-    parts = Part("weight", "F8_E4M3", u.shape), Part("scale", "U8", (u.out, u.into // how.group))
+    parts = Part("weight", "F8_E4M3", u.shape), Part("scale", "U8", (u.out, whole(u.into, how.group)))
     return Form("mxfp8", 8, how.group, "none", parts)
 
 
 def _awq(u: Unit, how: _How) -> Form:
     """Two weights a byte along the outputs, F32 scales per group, one for the inputs where it could not be folded."""
-    parts = [Part("weight", "U8", (u.out // 2, u.into)), Part("scale", "F32", (u.out, ceil(u.into, how.group)))]
+    parts = [Part("weight", "U8", (whole(u.out, 2), u.into)), Part("scale", "F32", (u.out, ceil(u.into, how.group)))]
     if how.pre_scaled and u.module.endswith(_PRE_SCALED):
         parts.append(Part("scale", how.dtype, (u.into,)))
     return Form("awq", 4, how.group, "two to a byte along out", tuple(parts))

@@ -7,7 +7,7 @@ from typing import Any
 
 from atlas.stored import kept
 from atlas.stored.bitsandbytes import untouched
-from atlas.stored.form import Form, Part, Unsaid, bits_of, ceil, group_of
+from atlas.stored.form import Form, Part, Unsaid, bits_of, ceil, group_of, whole
 from atlas.stored.matching import ends, inside, skipped, texts
 from atlas.stored.scheme import Context, Scheme, keeps
 from atlas.stored.settings import Settings
@@ -24,8 +24,10 @@ def hqq(s: Settings, c: Context) -> Scheme:
     """Packed along the groups, scale and zero in F32 for each, the settings beside every module, the head in F32."""
     stated = _object(_object(s.get("quant_config")).get("weight_quant_params"))
     bits, group = bits_of(stated.get("nbits"), (1, 2, 3, 4, 8)), group_of(stated.get("group_size"), 0)
-    if not group or stated.get("axis") != 1 or _object(s.get("quant_config")).get("scale_quant_params"):
-        raise Unsaid("hqq without a group, along the outputs or with quantized scales is not described")
+    whole_config = _object(s.get("quant_config"))
+    nested = whole_config.get("scale_quant_params") or whole_config.get("zero_quant_params")
+    if not group or stated.get("axis") != 1 or nested:
+        raise Unsaid("hqq without a group, along the outputs or with quantized scales or zeros is not described")
     if c.has_experts or c.has_towers:
         raise Unsaid("which modules hqq takes of experts and towers is not described")
     skips = inside(texts(s.get("skip_modules"), "skip_modules") or ["lm_head"])
@@ -58,6 +60,8 @@ def torchao(s: Settings, c: Context) -> Scheme:
     """Quantized tensors as their parts: data, scale, zero point."""
     if s.get("include_input_output_embeddings"):
         raise Unsaid("torchao over the embeddings is not described")
+    if c.is_tied and s.get("untie_embedding_weights") is True:
+        raise Unsaid("untie_embedding_weights parts a tied head from its table, and how both are stored is not said")
     maker = _torchao(_object(_object(s.get("quant_type")).get("default")), c)
     skips = skipped(texts(s.get(_LEFT), _LEFT) or ["lm_head"], c.version, wrapped=c.has_towers, tail=".weight")
 
@@ -93,6 +97,8 @@ def _intx(data: Mapping[str, Any], c: Context) -> Callable[[Unit], Form]:
     """Few bits, each weight in a byte of its own; scales in the model's type, per row or per group."""
     if _object(data.get("intx_packing_format")).get("_data") != "UNPACKED_TO_INT8":
         raise Unsaid("packed few-bit weights of torchao are not described")
+    if data.get("scale_dtype") is not None or data.get("weight_scale_dtype") is not None:
+        raise Unsaid("scales of a type of their own are not described for torchao")
     grain = _object(data.get("granularity") or data.get("weight_granularity"))
     stated = _object(grain.get("_data"))
     if grain.get("_type") not in ("PerGroup", "PerAxis"):
@@ -117,7 +123,7 @@ def mxfp4(s: Settings, c: Context) -> Scheme:
     def form(u: Unit) -> Form | None:
         if u.kind != EXPERT or skips(u.module):
             return None
-        parts = Part("weight", "U8", (u.out, u.into // 32, 16)), Part("scale", "U8", (u.out, u.into // 32))
+        parts = Part("weight", "U8", (u.out, whole(u.into, 32), 16)), Part("scale", "U8", (u.out, whole(u.into, 32)))
         return Form("mxfp4", 4, 32, "two to a byte along in", parts)
 
     return Scheme(form, keeps(c.dtype))

@@ -56,6 +56,8 @@ _ONCE = ("mlx", "bitsandbytes", "hqq", "torchao")
 
 def by_rule(of: Subject, s: Settings) -> tuple[Held, ...]:
     """Every tensor of the checkpoint, by groups of equal ones. Raises `Unsaid` where the settings say too little."""
+    if s.dispute is not None:
+        raise Unsaid(s.dispute)
     if s.method not in METHODS:
         raise Unsaid(f"the quantization {s.method!r} is not described")
     c = context(of, s.method)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from hashlib import blake2b
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -15,6 +16,15 @@ IN_CONFIG = ("quantization_config", "compression_config", "quantization")
 FILES = ("hf_quant_config.json", "quantize_config.json", "quant_config.json")
 """Files beside config.json that hold settings: ModelOpt's, AutoGPTQ's, AutoAWQ's."""
 INNER = ("text_config", "llm_config", "language_config", "thinker_config")
+_DECIDING = ("bits", "w_bit", "group_size", "q_group_size", "quant_algo", "desc_act", "sym", "zero_point", "lm_head")
+"""What two places that state it must agree in."""
+_TOGETHER = (
+    ("modelopt-fp4", "modelopt"),
+    ("fp8", "modelopt"),
+    ("compressed-tensors", "modelopt"),
+    ("auto-round", "gptq"),
+)
+"""Methods of a config and of a file beside it that one tool writes, or that say different things of one checkpoint."""
 _MOST = 40
 
 
@@ -25,6 +35,7 @@ class Settings(NamedTuple):
     raw: Raw
     source: str
     beside: Raw = MappingProxyType({})
+    dispute: str | None = None  # why they say nothing: two places contradict each other
 
     def get(self, key: str) -> Any:
         """A setting: the config's word first, then the file's."""
@@ -59,7 +70,27 @@ def settings_of(config: Raw, files: Mapping[str, Raw] | None = None) -> Settings
     if found is None:
         return None if beside is None else Settings(_method(beside[1], beside[0]), beside[1], beside[0])
     key, raw = found
-    return Settings(_method(raw, key), raw, key, {} if beside is None else beside[1])
+    method = _method(raw, key)
+    dispute = _disputed(config, method, raw, beside)
+    return Settings(method, raw, key, {} if beside is None else beside[1], dispute)
+
+
+def _disputed(config: Raw, method: str, raw: Raw, beside: tuple[str, Raw] | None) -> str | None:
+    """Why settings contradict each other: two objects of the config, or the file beside it; None where none do."""
+    stated = [(k, found) for k in IN_CONFIG if (found := _object(config.get(k)))]
+    for (one, first), (other, second) in pairwise(stated):
+        if first != second:
+            return f"{one} and {other} of the config differ, and nothing says which holds"
+    if beside is None:
+        return None
+    file, held = beside
+    theirs = _method(held, file)
+    if theirs != method and (method, theirs) not in _TOGETHER:
+        return f"the config names {method}, and {file} is of {theirs}: nothing says which holds"
+    told = next((k for k in _DECIDING if raw.get(k) is not None and held.get(k) not in (None, raw[k])), None)
+    return (
+        None if told is None else f"{told} is {str(raw[told])[:40]} in the config and {str(held[told])[:40]} in {file}"
+    )
 
 
 def _stated(config: Raw) -> tuple[str, Raw] | None:
@@ -103,6 +134,8 @@ def _method(raw: Raw, source: str) -> str:
 
 def _unnamed(raw: Raw, source: str) -> str:
     """MLX writes bits and group size under `quantization`, and again under `quantization_config`, without a name."""
+    if raw.get("load_in_8bit") is True or raw.get("load_in_4bit") is True:
+        return "bitsandbytes"  # as transformers takes files from before the method had a name
     if "bits" in raw and "group_size" in raw and source.rpartition(".")[2] != "compression_config":
         return "mlx"
     return "compressed-tensors" if "config_groups" in raw else "unnamed"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from atlas.derived import Derived
 from atlas.numbers.caches import caches
+from atlas.numbers.degrees import widths
 from pipeline.engines.record import Geometry
 
 
@@ -22,4 +23,5 @@ def geometry(name: str, d: Derived) -> Geometry | None:
         n_layers=f.n_layers,
         quant_method=f.quant_method,
         verdict=f.verdict,
+        query_heads=tuple(sorted(heads for heads, _ in widths(d.model).heads)),
     )

@@ -22,10 +22,29 @@ def predicted(geometry: Geometry, engine: str, version: str | None, inputs: dict
     if not version:
         return Prediction(missing=("version",))
     try:
+        _shared_out(geometry, named, inputs)
         made = named.predict(geometry, version, inputs)
     except Unknown as reason:
         return Prediction(missing=(str(reason),))
     return replace(made, assumed=(*made.assumed, *_beside(geometry, named, inputs)))
+
+
+def _shared_out(geometry: Geometry, engine: Engine, inputs: dict[str, Any]) -> None:
+    """Raises `Unknown` where query heads do not divide among the ranks: all but llama.cpp then refuse to start.
+
+    vllm/config/model.py verify_with_parallel_config; sglang and TensorRT-LLM assert it in each attention layer. Groups
+    with sequences of their own (sglang's dp) have fewer ranks each.
+    """
+    tp, dp = inputs.get("tp"), inputs.get("dp") or 1
+    if engine.name == _BY_ROW or type(tp) is not int or type(dp) is not int or tp < 1 or dp < 1 or tp % dp:
+        return
+    left = [q for q in geometry.query_heads if q % (tp // dp)]
+    if left:
+        raise Unknown(f"{left[0]} query heads do not divide among {tp // dp} ranks, and {engine.name} refuses to start")
+
+
+_BY_ROW = "llama.cpp"
+"""The engine that deals out rows of matrices and layers, whatever heads they belong to."""
 
 
 def _beside(geometry: Geometry, engine: Engine, inputs: dict[str, Any]) -> Iterator[str]:

@@ -52,6 +52,7 @@ class Geometry(msgspec.Struct, frozen=True, kw_only=True):
     n_layers: int = 0
     quant_method: str | None = None
     verdict: str = "known"
+    query_heads: tuple[int, ...] = ()  # of the model's own layers, each number once
 
     def own(self) -> list[Cache]:
         """Caches of the model itself, without those of draft layers and of sources."""

@@ -67,7 +67,7 @@ def _chosen(raw: bytes, total: int) -> list[tuple[bytes, Derived]]:
 def _twofold(staged: Staged) -> str:
     """Configs that may have another reading, with the one total stated of them.
 
-    The tie's evidence names two levels, or one wide layer is doubted.
+    The tie's evidence names two levels or a head of its own, or one wide layer is doubted.
     """
     once = (
         f"SELECT config_id, any_value(hub_params_total) AS total FROM {staged.table('models')}"
@@ -75,6 +75,7 @@ def _twofold(staged: Staged) -> str:
         " GROUP BY config_id HAVING count(DISTINCT hub_params_total) = 1"
     )
     two = "contains(e.source, 'the wrapper states none') OR contains(e.source, 'own class takes')"
+    two += " OR contains(e.source, 'with another head is not tied')"
     return (
         f"SELECT raw, total FROM {staged.table('configs')} JOIN ({once}) USING (config_id) WHERE raw IS NOT NULL"
         f" AND (len(list_filter(evidence, lambda e: {two})) > 0 OR contains(doubt, 'EAGLE'))"

@@ -30,8 +30,13 @@ MANY = 500
 
 @cache
 def of_catalogue() -> Mapping[bytes, Derived]:
-    """The catalogue's texts, each derived once in a process: for its rows and for what is held against them."""
-    return {entry.raw: derive(entry.raw) for entry in catalogue.load()}
+    """The catalogue's texts, each derived once in a process: for its rows and for what is held against them.
+
+    Where a text can be read in two ways its published total decides.
+    """
+    return {
+        e.raw: proof.decided(derive(e.raw), *((e.expect.params_total,) if e.expect else ())) for e in catalogue.load()
+    }
 
 
 def rows(entries: list[Entry]) -> dict[str, list[Row]]:

@@ -13,7 +13,7 @@ import msgspec
 
 from atlas.derived import Derived
 from atlas.numbers.caches import Cache, caches
-from atlas.numbers.degrees import DEGREES
+from atlas.numbers.degrees import DEGREES, verdict
 from atlas.numbers.ranks import Split, Stage, Undescribed, cache_on_rank, stages
 from atlas.numbers.structure import Model
 from pipeline.engines.types import Kept
@@ -225,9 +225,9 @@ def _notes(d: Derived, w: Wanted, held: Weights) -> tuple[str, ...]:
         found.append("index caches stay at the width the family keeps")
     if w.cache.says:
         found.append(f"cache at {w.cache.name}: {w.cache.says}")
-    for t, said in (f.tp_degrees or {}).items():
-        if t == str(w.split.attention_tp) and not said.startswith("even"):
-            found.append(f"TP {t} is {said}")
+    t = w.split.attention_tp
+    if d.model is not None and t > 1 and (said := verdict(d.model, t)) != "even":
+        found.append(f"TP {t} is {said}")
     if w.at is not None and f.max_context is not None and w.at > f.max_context:
         found.append(f"the config states a context of {f.max_context:,} tokens, less than {w.at:,}")
     return tuple(found)

@@ -60,26 +60,27 @@ class Stream:
 def ordered(content: Tables, day: dt.date | None = None) -> dict[str, pl.DataFrame]:
     """Every table as `write` writes it, as frames: the registry's columns and types, in the order of its key."""
     held = staged(content)
-    selects = recorded(held, day)
+    with held.open() as con:
+        selects = recorded(con, held, day)
     return {n: held.frame(f"SELECT * FROM {q} {in_order(TABLES[n])}", n) for n, q in selects.items()}
 
 
-def recorded(content: Staged, day: dt.date | None = None, before: pl.DataFrame | None = None) -> dict[str, str]:
+def recorded(
+    con: duckdb.DuckDBPyConnection, content: Staged, day: dt.date | None = None, before: pl.DataFrame | None = None
+) -> dict[str, str]:
     """Relations of all tables: `models` as it stands and `runs` as it happened on `day` (else the day of each config).
 
     What is unchanged stands as ok: a day on which nothing changed has the digests of the day before. `before` is the
     table `sightings` of the snapshot before. Where `runs` is given, all are taken as they are.
     """
     found = {t.name: content.table(t.name) for t in (*CONTENT, *RECORDS)}
-    if content.has(RUNS.name) and content.count(RUNS.name):
+    if content.has(RUNS.name) and _one(con, f"SELECT count(*) FROM {found[RUNS.name]}"):
         return found
     models = found[MODELS.name]
     stands = f"if(outcome = '{Outcome.UNCHANGED}', '{Outcome.OK}', outcome)"
-    newest = str(day or content.ask(f"SELECT coalesce(max(as_of), DATE '{EPOCH}') FROM {models}")[0][0])
+    newest = str(day or _one(con, f"SELECT coalesce(max(as_of), DATE '{EPOCH}') FROM {models}"))
     when = f"DATE '{newest}'" if day else f"coalesce(as_of, DATE '{newest}')"
-    with content.open() as con:
-        seen = sightings.seen(con, models, found[CONFIGS.name], dt.date.fromisoformat(newest), before)
-    content.put(_SEEN, seen)
+    content.put(_SEEN, sightings.seen(con, models, found[CONFIGS.name], dt.date.fromisoformat(newest), before))
     return found | {
         MODELS.name: f"(SELECT * REPLACE ({stands} AS outcome) FROM {models})",
         RUNS.name: f"(SELECT repo_id, outcome, detail, {when} AS day FROM {models})",
@@ -88,6 +89,10 @@ def recorded(content: Staged, day: dt.date | None = None, before: pl.DataFrame |
 
 
 _SEEN = "seen"
+
+
+def _one(con: duckdb.DuckDBPyConnection, query: str) -> object:
+    return con.execute(query).fetchall()[0][0]
 
 
 def digests(content: Tables) -> dict[str, tuple[int, str]]:
@@ -105,8 +110,8 @@ def write(
 
     `day` and `before` as in `recorded`.
     """
-    selects = recorded(content, day, before)
     with content.open() as con:
+        selects = recorded(con, content, day, before)
         con.execute(f"ATTACH {quoted(str(path))} AS snapshot_file (STORAGE_VERSION '{STORAGE_VERSION}')")
         con.execute("USE snapshot_file")
         _define(con)

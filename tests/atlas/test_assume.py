@@ -89,3 +89,20 @@ def test_what_is_no_language_model_is_refused_by_what_it_is(model_type: str, wha
     assert f.refusal_kind == "unknown_family"
     assert what in (f.refusal_reason or "")
     assert "it states no" not in (f.refusal_reason or "")
+
+
+@pytest.mark.parametrize(
+    ("model_type", "missing"),
+    [
+        ("blt", "patches of bytes"),
+        ("reformer", "hash buckets"),
+        ("musicgen", "several codebooks"),
+        ("samba", "windows"),
+    ],
+)
+def test_a_language_model_without_a_row_says_what_is_missing(model_type: str, missing: str) -> None:
+    """Types that the field asks for and that are not settled are refused, and the reason names what was not."""
+    found = derive({"model_type": model_type, "hidden_size": 64}).fingerprint
+    assert found.verdict == "refused"
+    assert missing in (found.refusal_reason or "")
+    assert "no rules for model_type" in (found.refusal_reason or "")

@@ -58,3 +58,20 @@ def test_a_wrapper_is_looked_into() -> None:
     found = draft({"model_type": "nobody_vl", "text_config": {**STRANGER, "model_type": "nobody_text"}})
     assert found.near[0].params_total == 15_706_484_224
     assert 'key = "text_config"' in found.row
+
+
+def test_a_wrapper_of_a_known_model_gets_a_wrappers_row() -> None:
+    """Where the nested config names a model that has a row, that row is first, and the proposal is the wrapper's file.
+
+    Two layers of 8 with vocabulary 100: 1,600 of tables, 2 x (4 x 64 + 24 + 3 x 8 x 16 + 16) and the last norm, 8.
+    """
+    text = {
+        "model_type": "qwen2", "hidden_size": 8, "intermediate_size": 16, "num_hidden_layers": 2,
+        "num_attention_heads": 2, "num_key_value_heads": 2, "vocab_size": 100, "tie_word_embeddings": False,
+    }  # fmt: skip
+    found = draft({"model_type": "nobody_vl", "architectures": ["Nobody"], "llm_config": text, "merge_size": 3})
+    assert found.near[0].family == "qwen2"
+    assert found.near[0].params_total == 1_600 + 2 * (4 * 64 + 24 + 3 * 8 * 16 + 16) + 8
+    assert 'text = { key = "llm_config", family = "qwen2" }' in found.row
+    assert "merge_size" in found.row
+    assert "extends" not in found.row

@@ -152,6 +152,25 @@ class TestWrappers:
         assert (found.refusal_kind, "text_config" in found.refusal_reason) == ("contradiction", True)
 
 
+class TestWindowsOfOthers:
+    """A window that a class does not read."""
+
+    @pytest.mark.parametrize(
+        ("more", "verdict"),
+        [
+            ({}, "assumed"),
+            ({"use_sliding_window": False}, "known"),
+            ({"max_position_embeddings": 8}, "known"),
+            ({"sliding_window": None}, "known"),
+        ],
+    )
+    def test_it_bounds_the_library_s_caches_all_the_same(self, more: dict[str, Any], verdict: str) -> None:
+        """Transformers 5.24 keeps 7 of 20 tokens for a Llama with a window of 8; switched off or unreached, all."""
+        found = row(LLAMA | {"sliding_window": 8} | more)
+        assert found.verdict == verdict
+        assert found.kv_bytes_per_token == row(LLAMA).kv_bytes_per_token
+
+
 class TestDerivedFiles:
     """Drafts, reward models, pruned blocks, upcycled experts and adapters."""
 
@@ -188,6 +207,42 @@ class TestDerivedFiles:
         wider = 64 * 64 + 2 * 64 * 32 + 64  # q, k and v read 128 elements; a second norm before them
         assert (found.kind, found.params_total) == ("draft", TABLE + LAYER + wider + 3 * 64 * 64 + 64 + 40 * 64)
         assert row(LLAMA | {"draft_vocab_size": 40}).refusal_kind == "not_derivable"
+
+    def test_an_eagle3_draft_may_norm_each_state(self) -> None:
+        """Three norms of 64 before the matrix (EAGLE-3.1); which state goes on is no weight."""
+        plain = LLAMA | {"num_hidden_layers": 1, "draft_vocab_size": 40}
+        found = row(plain | {"fc_norm": True, "norm_output": True})
+        assert (found.verdict, found.params_total) == ("known", row(plain).params_total + 3 * 64)
+
+    @pytest.mark.parametrize("model_type", [None, "eagle3", "phi3"])
+    def test_a_draft_s_class_says_whose_layers_it_has(self, model_type: str | None) -> None:
+        """SpecForge chooses by `architectures` alone; a class default is taken from no other family's model_type."""
+        draft = LLAMA | {"architectures": ["LlamaForCausalLMEagle3"], "num_hidden_layers": 1, "draft_vocab_size": 40}
+        same = {k: v for k, v in draft.items() if k != "model_type"} | (
+            {"model_type": model_type} if model_type else {}
+        )
+        found = derive(same)
+        assert (found.fingerprint.verdict, found.fingerprint.params_total) == ("known", row(draft).params_total)
+        assert "whatever model_type it states" in noted(found, "family")
+        short = {k: v for k, v in same.items() if k != "num_key_value_heads"}
+        assert row(short).verdict == "refused"
+        of_another = same | {"model_type": "gpt_oss"}  # whose class has a width of heads of its own
+        assert [row(of_another | n).verdict for n in ({}, {"head_dim": 16})] == ["refused", "known"]
+
+    def test_a_dspark_draft_s_settings_may_stand_beside_its_taps(self) -> None:
+        """In a table of their own, which goes before the other; equal heads are stated as mha."""
+        taps = {"target_layer_ids": [1]}
+        own = {"markov_rank": 8, "markov_head_type": "vanilla"}
+        config = QWEN3 | {"architectures": ["DSparkDraftModel"], "num_hidden_layers": 1}
+        together = row(config | {"dflash_config": taps | own})
+        apart = row(config | {"dflash_config": taps | {"markov_rank": 4}, "dspark_config": own})
+        assert (apart.verdict, apart.params_total) == ("known", together.params_total)
+        assert (
+            row(config | {"dflash_config": taps | own, "dspark_config": {"steps": 2}}).refusal_kind == "not_derivable"
+        )
+        mha = {"dflash_config": taps | own | {"attention_mode": "mha"}}
+        assert row(config | mha).refusal_kind == "not_derivable"
+        assert row(config | mha | {"num_key_value_heads": 4}).verdict == "known"
 
     @pytest.mark.parametrize(("cls", "outputs"), [("Qwen2ForProcessRewardModel", 2), ("Qwen2ForRewardModel", 1)])
     def test_a_reward_head_has_two_layers(self, cls: str, outputs: int) -> None:

@@ -123,6 +123,14 @@ def test_bart_has_three_labels_and_eurobert_a_dense_layer_before_them() -> None:
     assert (bart.params_total, euro.params_total) == (407_344_131, 212_358_146)
 
 
+@pytest.mark.parametrize(("name", "total"), [("T5", 35_333_381), ("MT5", 146_943_173), ("UMT5", 146_944_517)])
+def test_labels_of_tokens_stand_behind_the_encoder_alone(name: str, total: int) -> None:
+    """With transformers 5.24 on class defaults and five labels: the encoder, a matrix and a bias; nothing is kept."""
+    found = row({"model_type": name.lower(), "architectures": [f"{name}ForTokenClassification"], "num_labels": 5})
+    assert (found.params_total, found.params_other, found.kind) == (total, 512 * 5 + 5, "classifier")
+    assert (found.kv_bytes_per_token, found.attention_mask) == (None, "bidirectional")
+
+
 @pytest.mark.parametrize(
     ("more", "kind"),
     [({"expand_k": None}, "missing_key"), ({"expand_v": 0}, "bad_value"), ({"expand_k": -1}, "bad_value")],

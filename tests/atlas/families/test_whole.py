@@ -110,10 +110,11 @@ def spoken() -> Iterator[str | re.Pattern[str]]:
 
 
 def renamed() -> set[str]:
-    """Fields that parts of some row see under another name, and the ones that say how it generates."""
+    """Fields that parts of some row see under another name, that switch what it has beside, or say how it generates."""
     rows = [r for t in (*ROWS, "_assumed") for r in (family(t), family(t).encoder) if r is not None]
     specs = [s for r in rows for table in (r.mixers, r.ffns) for each in table.values() for s in each]
     blocks = {r.facts["blockwise"] for r in rows if "blockwise" in r.facts}
+    blocks |= {r.facts["stands_beside"]["when"] for r in rows if "when" in r.facts.get("stands_beside", {})}
     return blocks.union(name for s in specs for name in s.fields.values())
 
 

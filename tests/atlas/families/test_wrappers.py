@@ -53,6 +53,21 @@ def test_a_guard_over_gemma_reads_the_language_model_s_word() -> None:
         assert row(config | {"tie_word_embeddings": True}).tie_word_embeddings
 
 
+def test_blip_is_tied_where_either_level_says_so() -> None:
+    """Transformers 5.24 on the meta device, class defaults: 23,472,956 weights more where both levels say false.
+
+    A head of its own is 30,524 x 768 and a bias of 30,524.
+    """
+    totals: dict[str, int] = {}
+    for outer in ({}, {"tie_word_embeddings": True}, {"tie_word_embeddings": False}):
+        for inner in ({}, {"tie_word_embeddings": True}, {"tie_word_embeddings": False}):
+            found = row({"model_type": "blip", "text_config": {"model_type": "blip_text_model"} | inner} | outer)
+            untied = False in outer.values() and False in inner.values()
+            assert found.tie_word_embeddings is not untied
+            totals[str(untied)] = found.params_total
+    assert totals["True"] - totals["False"] == 30524 * 768 + 30524 == 23472956
+
+
 def test_ovis2_builds_its_head_by_its_own_numbers() -> None:
     """Untied, its head has the wrapper's rows (151,643 where none is stated) and width; another width is refused."""
     text = {"model_type": "qwen2", "hidden_size": 1536, "intermediate_size": 64, "num_hidden_layers": 1}

@@ -248,3 +248,25 @@ def test_variants_built_by_the_library_are_met(shared: Path) -> None:
         if found.params_towers != case["params_towers"]:
             wrong[case["default"], case["key"]] = (found.params_towers, case["params_towers"])
     assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    ("repo", "hub"),
+    [
+        ("AIDC-AI/Ovis2-1B", 1_267_417_974 - 151_936 * 896),  # the tied head is stored again
+        ("AIDC-AI/Ovis2.5-2B", 2_570_429_672),
+        ("AIDC-AI/Ovis2.6-30B-A3B", 31_381_977_320),
+        ("internlm/Intern-S1-mini", 8_538_804_224),
+    ],
+)
+def test_wrappers_make_up_their_published_totals(repo: str, hub: int) -> None:
+    """The language model, the encoder and its projector (Ovis: a head to visual words, and their table) are all."""
+    found = derive(WIDTHS[repo]).fingerprint
+    assert (found.params_total or 0) + (found.params_towers or 0) == hub
+
+
+def test_joyai_drafts_with_a_dense_layer_and_one_table() -> None:
+    """The Hub's 49,286,094,592 of JoyAI-LLM-Flash are the model and its drafting layer."""
+    found = derive(WIDTHS["jdopensource/JoyAI-LLM-Flash"]).fingerprint
+    assert found.params_mtp == 343_552_000
+    assert (found.params_total or 0) + found.params_mtp == 49_286_094_592

@@ -107,3 +107,25 @@ def test_the_key_of_an_eagle_draft_tells_it() -> None:
     named = EAGLE | {"architectures": ["LlamaForCausalLMEagle"]}
     assert derive(named).fingerprint.refusal_kind == "missing_key"
     assert derive(named | {"bias": False, "qkv_bias": True}).fingerprint.params_total == DRAFT + 4096 + 2 * 1024
+
+
+FLAN: dict[str, Any] = {
+    "model_type": "t5", "architectures": ["T5ForConditionalGeneration"], "d_model": 1024, "d_ff": 2816, "d_kv": 64,
+    "num_heads": 16, "num_layers": 24, "num_decoder_layers": 24, "vocab_size": 32128, "is_gated_act": True,
+    "feed_forward_proj": "gelu", "dense_act_fn": "gelu", "tie_word_embeddings": False, "is_encoder_decoder": True,
+}  # fmt: skip
+
+
+def test_a_t5_with_a_head_of_its_own_is_told_by_its_total() -> None:
+    """Transformers 5.24 builds google/flan-t5-large tied, 750,251,008; the Hub counts a head of 32128 x 1024 more."""
+    tied, stored = 750_251_008, 783_150_080
+    assert stored - tied == 32128 * 1024
+    derived = derive(FLAN)
+    assert (derived.fingerprint.params_total, derived.fingerprint.verdict) == (tied, "assumed")
+    assert "another head is not tied" in sources(derived, "tie_word_embeddings")[0]
+    for total in (tied, stored):
+        chosen = held(derived, total)
+        assert (chosen.fingerprint.params_total, chosen.fingerprint.check) == (total, "exact")
+        assert (chosen.fingerprint.verdict, chosen.fingerprint.tie_word_embeddings) == ("known", total == tied)
+    assert derive(FLAN | {"tie_word_embeddings": True}).readings == ()
+    assert derive(FLAN | {"architectures": ["T5EncoderModel"]}).readings == ()

@@ -14,6 +14,7 @@ import pytest
 
 from atlas.interpret import derive
 from atlas.stored.held import by_dtype
+from atlas.stored.settings import settings_of
 
 N, OUTS, MATRICES, REST, TABLES, NORMS = 589_824, 3_840, 21, 82_816, 81_920, 896
 MODEL: dict[str, Any] = {
@@ -94,6 +95,32 @@ RULES: dict[str, tuple[dict[str, Any], dict[str, int]]] = {
     "int3 packed": (
         compressed("pack-quantized", {**GROUP_64, "num_bits": 3}),
         {"I32": 3 * N // 32, "I64": 2 * MATRICES, "BF16": REST + N // 64},
+    ),
+    # up to 0.17 ten numbers of three bits to an int32: 13 words for 128, 39 for 384, so a layer has (128 x 2 + 64 x 2 +
+    # 384 x 2) x 13 + 128 x 39 = 19,968; a file that names no release is older (I32 for the true shape)
+    "int3 packed, old": (
+        compressed("pack-quantized", {**GROUP_64, "num_bits": 3}, version="0.17.1"),
+        {"I32": 3 * 19_968, "I64": 2 * MATRICES, "BF16": REST + N // 64},
+    ),
+    "int3 packed, oldest": (
+        compressed("pack-quantized", {**GROUP_64, "num_bits": 3}, version=None),
+        {"I32": 3 * 19_968 + 2 * MATRICES, "BF16": REST + N // 64},
+    ),
+    # a scale that is worked out for every step is not stored
+    "fp8 channel, dynamic cache": (
+        compressed(
+            "float-quantized",
+            {"type": "float", "num_bits": 8, "strategy": "channel"},
+            kv_cache_scheme={"num_bits": 8, "dynamic": True},
+        ),
+        {"F8_E4M3": N, "BF16": REST + OUTS},
+    ),
+    # as transformers reads files from before the method had a name: a scale per output, a mark for each matrix
+    "bitsandbytes without a name": ({"load_in_8bit": True}, {"I8": N, "F32": OUTS, "U8": MATRICES, "BF16": REST}),
+    # as one that states the scales' type writes them
+    "int8 channel, wide scales": (
+        compressed("int-quantized", {"num_bits": 8, "strategy": "channel", "scale_dtype": "torch.float32"}),
+        {"I8": N, "F32": OUTS, "BF16": REST},
     ),
     # zeros of groups of 128: 576 words as GPTQ's
     "int4 packed, asymmetric": (
@@ -185,6 +212,60 @@ SAYS_TOO_LITTLE: dict[str, tuple[dict[str, Any], str]] = {
         compressed("pack-quantized", GROUP_64, ignore=["model.layers.0.attn.wq"]),
         "no module of the structure",
     ),
+    "rotations": (
+        compressed("pack-quantized", GROUP_64, transform_config={"config_groups": {"u": {"type": "hadamard"}}}),
+        "transform_config adds rotations",
+    ),
+    "a cache with a scale per head": (
+        compressed("pack-quantized", GROUP_64, kv_cache_scheme={"strategy": "attn_head"}),
+        "scales of a cache that are not one a tensor",
+    ),
+    "one zero for a whole matrix": (
+        compressed("pack-quantized", {"num_bits": 4, "strategy": "tensor", "symmetric": False}),
+        "are not packed",
+    ),
+    "eight bits in a format of four": (
+        compressed("nvfp4-pack-quantized", {"type": "float", "num_bits": 8}),
+        "states num_bits 8, which the format never holds",
+    ),
+    "a type of scales that is none": (
+        compressed("int-quantized", {"num_bits": 8, "strategy": "channel", "scale_dtype": "x"}),
+        "scale_dtype 'x'",
+    ),
+    "a cache's settings as a text": (compressed("pack-quantized", GROUP_64, kv_cache_scheme="fp8"), "is no object"),
+    "an algorithm and a group of other bits": (
+        modelopt("NVFP4", config_groups={"group_0": {"weights": {"num_bits": 8}}}),
+        "quant_algo is NVFP4, and a group states num_bits 8",
+    ),
+    "an algorithm and another group": (
+        modelopt("NVFP4", config_groups={"group_0": {"weights": {"num_bits": 4, "group_size": 32}}}),
+        "states group_size 32",
+    ),
+    "blocks of a tower": (
+        {
+            **GPTQ,
+            "quant_method": "auto-round",
+            "packing_format": "auto_round",
+            "block_name_to_quantize": "visual.blocks,model.layers",
+        },
+        "names blocks of a tower",
+    ),
+    "a table packed by name": (
+        {
+            **GPTQ,
+            "quant_method": "auto-round",
+            "packing_format": "auto_round",
+            "extra_config": {"model.embed_tokens": {"bits": 4}},
+        },
+        "extra_config packs model.embed_tokens",
+    ),
+    "an activation scheme of tomorrow": ({"quant_method": "fp8", "activation_scheme": "x"}, "activation_scheme 'x'"),
+    "wide again": ({**OWN, "dequantize": True}, "may have been saved wide"),
+    "Marlin's layout": ({**GPTQ, "is_marlin_format": True}, "laid out for the Marlin kernel"),
+    "weights that stay wide": (
+        {"quant_method": "bitsandbytes", "load_in_8bit": True, "llm_int8_has_fp16_weight": True},
+        "keeps the weights wide",
+    ),
     "bits that are none": ({**GPTQ, "bits": "4"}, "bits is none of"),
     "quanto": ({"quant_method": "quanto", "weights": "int8"}, "quanto keeps its weights in no form"),
     "mxfp4 without a list": ({"quant_method": "mxfp4", "modules_to_not_convert": None}, "is empty"),
@@ -202,6 +283,46 @@ def test_settings_that_say_too_little_give_no_number(name: str) -> None:
     found = derive({**MODEL, "quantization_config": settings})
     assert found.fingerprint.weight_bytes_checkpoint is None
     assert said in str(found.stored.reason)
+
+
+def test_a_width_that_its_groups_do_not_fill_is_not_rounded() -> None:
+    """72 inputs are no multiple of 16: no half of a scale is left out without a word."""
+    narrow = {"hidden_size": 72, "quantization_config": modelopt("NVFP4")}
+    found = derive({**MODEL, **narrow})
+    assert found.fingerprint.weight_bytes_checkpoint is None
+    assert "72 is no multiple of 16" in str(found.stored.reason)
+
+
+@pytest.mark.parametrize(
+    ("config", "file", "said"),
+    [
+        (GPTQ, ("quantize_config.json", {"bits": 8, "group_size": 128}), "bits is 4 in the config and 8"),
+        (GPTQ, ("quantize_config.json", {"bits": 4, "group_size": 32}), "group_size is 128 in the config and 32"),
+        (BNB, ("quantize_config.json", {"bits": 4, "group_size": 128}), "names bitsandbytes"),
+        (GPTQ, ("quantize_config.json", {"bits": 4, "group_size": 128, "damp_percent": 0.1}), None),
+        (modelopt("NVFP4"), ("hf_quant_config.json", {"quantization": {"quant_algo": "FP8"}}), "quant_algo is NVFP4"),
+        (modelopt("NVFP4"), ("hf_quant_config.json", {"quantization": {"quant_algo": "NVFP4"}}), None),
+    ],
+)
+def test_two_places_that_contradict_each_other_give_no_number(
+    config: dict[str, Any], file: tuple[str, dict[str, Any]], said: str | None
+) -> None:
+    """A file left over beside a config that was quantized anew; where both agree, the config's rule holds."""
+    name, held = file
+    data = {**MODEL, "quantization_config": config}
+    found = settings_of(data, {name: held})
+    assert found is not None
+    assert (found.dispute is None) if said is None else (said in str(found.dispute))
+
+
+def test_two_objects_of_a_config_that_differ_give_no_number() -> None:
+    """MLX writes its settings twice, alike; an edited one is refused."""
+    mlx = {"bits": 4, "group_size": 64}
+    alike, edited = ({**MODEL, "quantization": mlx, "quantization_config": mlx | more} for more in ({}, {"bits": 8}))
+    assert derive(alike).fingerprint.weight_bytes_checkpoint is not None
+    found = derive(edited)
+    assert found.fingerprint.weight_bytes_checkpoint is None
+    assert "quantization_config and quantization of the config differ" in str(found.stored.reason)
 
 
 def test_a_config_that_says_nothing_is_no_proof_of_16_bits() -> None:

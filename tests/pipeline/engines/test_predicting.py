@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from made_caches import geometry, kv
+from msgspec.structs import replace
 
 from pipeline.engines.named import MODULES
 from pipeline.engines.predicting import lines
@@ -49,6 +50,18 @@ def test_a_version_is_one_number_or_none(text: str, numbers: tuple[int, ...] | N
         return
     with pytest.raises(Unknown):
         version_of(text)
+
+
+@pytest.mark.parametrize(("engine", "dp", "refused"), [
+    ("vllm", None, True), ("tensorrt-llm", None, True), ("sglang", None, True), ("sglang", 2, False),
+    ("llama.cpp", None, False),
+])  # fmt: skip
+def test_heads_that_do_not_divide_give_no_number(engine: str, dp: int | None, *, refused: bool) -> None:
+    """Six query heads on four ranks (two in each of two groups): only llama.cpp shares rows, the others refuse."""
+    made = replace(geometry(kv(0)), query_heads=(6,))
+    asked = {"id": "a", "engine": engine, "version": "0.11.0", "geometry": "made", "inputs": {"tp": 4, "dp": dp}}
+    (found,) = lines(json.dumps(asked).encode(), lambda _: made)
+    assert any(m.startswith("6 query heads do not divide among 4 ranks") for m in found["missing"]) is refused
 
 
 @pytest.mark.parametrize("engine", MODULES)

@@ -53,6 +53,13 @@ def test_ranks_share_weights_and_cache() -> None:
     assert found.cache_bytes_per_sequence == AT_32K // 8
 
 
+@pytest.mark.parametrize(("tp", "said"), [(3, "32 query heads; 8 KV heads"), (5, "32 query heads"), (8, None)])
+def test_ranks_that_do_not_divide_the_heads_are_named(tp: int, said: str | None) -> None:
+    """Whatever the degree: the bytes are those of the fullest rank, and engines that share heads refuse."""
+    notes = atlas.fit(LLAMA_8B, gpu="h100", tp=tp, at="32k").notes
+    assert any(n.startswith(f"TP {tp} is uneven: {said}") for n in notes) is (said is not None)
+
+
 def test_groups_of_attention_serve_sequences_of_their_own() -> None:
     """Eight ranks in eight groups keep whole sequences, each an eighth of them."""
     found = atlas.fit(LLAMA_8B, gpu="h100", tp=8, dp_attention=8, at="32k", sequences=8)

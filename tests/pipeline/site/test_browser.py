@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -102,10 +102,23 @@ def test_pages_load_clean_and_fit_their_window(watched: Watched) -> None:
 @pytest.mark.parametrize(("width", "scheme"), [(400, "dark"), (1280, "light")])
 def test_axe_finds_no_violation(opened: tuple[object, str], width: int, scheme: str) -> None:
     """One page of each kind, as axe-core sees it: names, contrast, landmarks, what scrolls can be reached."""
+    hold_by_axe(Watched(*opened, width, scheme), AXE)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.soak
+def test_axe_finds_no_violation_on_any_page(opened: tuple[object, str]) -> None:
+    """The same for every page that is no sheet, and for each tenth sheet."""
+    every = sorted(p for p in site.made().files if p.endswith(".html"))
+    sheets = [p for p in every if p.startswith("designs/")]
+    hold_by_axe(Watched(*opened, 768, "light"), [*(p for p in every if p not in sheets), *sheets[::10]])  # pyright: ignore[reportArgumentType]
+
+
+def hold_by_axe(watched: Watched, paths: Iterable[str]) -> None:
+    """Open the pages, a sheet and a comparison: axe finds nothing."""
     from axe_playwright_python.base import AXE_FILE_PATH
 
-    axe, watched = AXE_FILE_PATH.read_text("utf-8"), Watched(*opened, width, scheme)  # pyright: ignore[reportArgumentType]
-    for path in (*AXE, site.sheet(V3), f"compare.html#d={','.join(designs(V3, GEMMA))}"):
+    axe = AXE_FILE_PATH.read_text("utf-8")
+    for path in (*paths, site.sheet(V3), f"compare.html#d={','.join(designs(V3, GEMMA))}"):
         page = watched.go(path)
         page.evaluate(axe)
         found = page.evaluate(
