@@ -21,8 +21,9 @@ def every(home: Path, snapshot: str | None, wanted: Wanted, under: float | None)
     most = wanted.gpu.memory * wanted.gpus / _LEAST_WIDTH
     with duckdb.connect(str(path), read_only=True) as con:
         rows = con.execute(
-            "SELECT f.repo_id, f.design_id, c.config_id, c.raw, c.raw_bytes FROM fingerprints f JOIN models m USING (repo_id)"
-            " JOIN configs c ON c.config_id = m.config_id WHERE f.params_total < ? AND f.params_total <= ?"
+            "SELECT f.repo_id, f.design_id, c.config_id, c.raw, c.raw_bytes"
+            " FROM fingerprints f JOIN models m USING (repo_id) JOIN configs c ON c.config_id = m.config_id"
+            " WHERE f.params_total < ? AND f.params_total <= ?"
             " ORDER BY f.params_total DESC, f.repo_id",
             [under if under is not None else 2**62, int(most)],
         ).fetchall()
