@@ -84,13 +84,17 @@ def _tied_by_either(c: Config) -> bool:
 
 
 def labels_of(c: Config) -> int:
-    """Outputs of a classifier: num_labels, else the length of id2label, else what the class takes, mostly 2."""
-    stated = c.outer.get("num_labels")
-    if type(stated) is int and 0 < stated <= 1_000_000:
-        return stated
-    table = c.outer.get("id2label")
+    """Outputs of a classifier: num_labels, else the length of id2label, else what the class takes, mostly 2.
+
+    Raises `Refused` where either says that there are none.
+    """
+    stated, table = c.outer.get("num_labels"), c.outer.get("id2label")
+    if stated is not None:
+        return count("num_labels", stated, least=1)
+    if isinstance(table, dict):
+        return count("id2label", len(table), least=1)  # pyright: ignore[reportUnknownArgumentType]
     unstated: int = c.rules.facts.get("default_labels", 2)
-    return len(table) if isinstance(table, dict) and table else unstated  # pyright: ignore[reportUnknownArgumentType]
+    return unstated
 
 
 def decoder(c: Config, *, norm_bias: bool | None = None) -> Made:
@@ -110,7 +114,7 @@ def decoder(c: Config, *, norm_bias: bool | None = None) -> Made:
         c.count("hidden_size"),
         shared,
         head,
-        FIXED[head] if head in FIXED else labels_of(c),
+        FIXED[head] if head in FIXED else 0 if head in ("lm", "none") else labels_of(c),
         c.word("norm_class"),
         c.flag("norm_bias") if norm_bias is None else norm_bias,
         c.flag("final_norm"),

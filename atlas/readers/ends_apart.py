@@ -50,10 +50,12 @@ def modernbert(c: Config) -> Made:
     usual = tuple(p for p in decoder(c)[0] if p.kind != "head" or head == "lm")
     if head == "none":
         return usual, cls
-    d, labels = c.count("hidden_size"), labels_of(c)
+    d = c.count("hidden_size")
     role = Role.ONCE if head == "score" and c.rules.stacks == "encoder" else Role.MATMUL
     before = heads.before_head(d, c.flag("classifier_bias"), c.flag("norm_bias"), role)
-    return (*usual, before, *[heads.scores(labels, d, c.flag("score_bias"), role)] * (head != "lm")), cls
+    if head == "lm":
+        return (*usual, before), cls
+    return (*usual, before, heads.scores(labels_of(c), d, c.flag("score_bias"), role)), cls
 
 
 def xlstm(c: Config) -> Made:

@@ -12,7 +12,7 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from pipeline.guide.labels import BESIDE, FAR, HEIGHTS, Plot, labelled
+from pipeline.guide.labels import BESIDE, FAR, HEIGHTS, LETTER, Plot, labelled
 from pipeline.guide.palette import DASHES, GRID, INK, MIXER_COLOURS, MUTED, PAPER, SERIES, SHAPES, theme
 from pipeline.guide.prose import word
 from pipeline.text import shorten, terminal
@@ -149,7 +149,8 @@ def share_bars(rows: Rows, *, label: str, value: str, title: str) -> str:
             shown=f"datum['{value}'] < 0.0005 ? '<0.1 %' : format(datum['{value}'] * 100, '.1f') + ' %'"
         )
     )
-    return svg(_finished(bars + texts, 28 * len(names), 170, bottom=8, top=8), title)
+    room = max(170, round(LETTER * max(map(len, names))) + 16)
+    return svg(_finished(bars + texts, 28 * len(names), room, bottom=8, top=8), title)
 
 
 def layer_strip(rows: Rows, *, index: str, mixer: str, ffn: str, title: str) -> str:

@@ -128,6 +128,7 @@ class Filling:
         return self.book.frame.render(
             source=self.source.source,
             front=self.source.front,
+            number=_number(self.source, self.book),
             body=bind.Markup(self._with_terms(body.strip())),
             references=[reference(self.book.references, key) for key in self.source.front.references],
             queries=self.queries,
@@ -158,6 +159,11 @@ def _sheet(repo: str, links: Links) -> str:
     slug = links.sheets.get(repo)
     shown = prose.text(repo)
     return f"[{shown}]({links.root}{MODELS}/{slug}.md)" if slug else shown
+
+
+def _number(source: Page, book: Book) -> str | None:
+    """The number of a module; a page that is none has none."""
+    return next((n for n, m in book.modules.items() if m.slug == source.slug), None)
 
 
 def _around(source: Page, book: Book, links: Links) -> Mapping[str, str | None]:

@@ -9,6 +9,8 @@ from typing import Any
 from pipeline.text import markdown
 from pipeline.units import GIB, KIB, MIB, binary, trimmed
 
+MOST_DIGITS = 3
+"""Decimals that a factor near one may have."""
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _WORDS = {
     "silu": "SiLU",
@@ -100,7 +102,10 @@ def pct(share: float) -> str:
 
 def ratio(n: float) -> str:
     """How many times as much; near one with the digits that tell it from one."""
-    return f"{trimmed(n, 0 if n >= 20 else 1 if n >= 2 else 2 if n >= 1 else 3)}×"
+    digits = 0 if n >= 20 else 1 if n >= 2 else 2 if n >= 1 else 3
+    while round(n, digits) == 1 != n and digits < MOST_DIGITS:
+        digits += 1
+    return f"{trimmed(n, digits)}×"
 
 
 def power(n: float) -> str:

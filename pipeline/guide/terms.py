@@ -5,7 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-COMMON = frozenset({"total", "depth", "kept", "tower", "block", "head", "check", "origin", "chunk", "first slope"})
+COMMON = frozenset(
+    {
+        "total",
+        "attention",
+        "active",
+        "expert",
+        "depth",
+        "kept",
+        "tower",
+        "block",
+        "head",
+        "check",
+        "origin",
+        "chunk",
+        "first slope",
+    }
+)
 """Words that mean more than their entry says, and stay plain."""
 _SKIPPED = ("|", "#", "<", "!", ">", "    ")
 _WHOLE = re.compile(r"(`[^`]*`|!?\[[^\]]*\]\([^)]*\)|\*\*.*?\*\*|\*[^*]+\*|<[^>]*>)")

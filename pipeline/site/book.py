@@ -21,6 +21,7 @@ _MARK = re.compile(r"[^a-z0-9]+")
 GLOSSARY = "glossary.md"
 _TERM = re.compile(r'<a id="([^"]+)"></a><strong>(.*?)</strong>')
 _STRONG = re.compile(r"<strong>([^<]{2,60})</strong>")
+_CHART = '<p><img src="charts/'
 _MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable("table")
 
 
@@ -141,18 +142,20 @@ def _leaf(file: str) -> str:
 
 
 def _scrolled(html: str) -> str:
-    """Tables and code in regions that scroll by themselves and can be reached by keyboard."""
-    numbered = iter(range(1, 10_000))
-    opened = re.sub(
-        "<table>",
-        lambda _: f'<div class="scroll" tabindex="0" role="region" aria-label="Table {next(numbered)}"><table>',
-        html,
-    )
+    """Tables, charts and code in regions that scroll by themselves and can be reached by keyboard."""
+    html = _numbered(html, "<table>", '<div class="scroll" tabindex="0" role="region" aria-label="Table {}"><table>')
+    html = _numbered(html, _CHART, f'<p class="chart" tabindex="0" role="region" aria-label="Chart {{}}">{_CHART[3:]}')
     return (
-        opened.replace("</table>", "</table></div>")
+        html.replace("</table>", "</table></div>")
         .replace("<pre>", '<pre tabindex="0">')
         .replace("<th></th>", "<td></td>")
     )
+
+
+def _numbered(html: str, opening: str, region: str) -> str:
+    """Each opening as a region whose name no other has."""
+    first, *rest = html.split(opening)
+    return first + "".join(region.format(n) + part for n, part in enumerate(rest, 1))
 
 
 def _side(order: Sequence[Chapter]) -> str:

@@ -116,6 +116,25 @@ def test_a_pair_may_end_in_labels(more: dict[str, Any], head: int) -> None:
     assert (found.kind, found.params_total - bare.params_total) == ("classifier", head)
 
 
+@pytest.mark.parametrize(
+    ("more", "outputs"),
+    [
+        ({}, 2),
+        ({"num_labels": 5, "id2label": {"0": "a"}}, 5),
+        ({"id2label": {"0": "a", "1": "b", "2": "c"}}, 3),
+        ({"num_labels": None, "id2label": {"0": "a"}}, 1),
+        ({"num_labels": 0}, None),
+        ({"id2label": {}}, None),
+    ],
+)
+def test_labels_are_counted_or_named(more: dict[str, Any], outputs: int | None) -> None:
+    """num_labels goes first; of none at all transformers 5.24 builds a matrix without rows, which is no classifier."""
+    assert row(LLAMA | more).params_total == row(LLAMA).params_total  # and none of them speaks of a language model
+    found = row(LLAMA | {"architectures": ["LlamaForSequenceClassification"]} | more)
+    assert found.params_other == (None if outputs is None else outputs * 64)
+    assert (found.refusal_kind == "bad_value") is (outputs is None)
+
+
 def test_bart_has_three_labels_and_eurobert_a_dense_layer_before_them() -> None:
     """With transformers 5.24 on class defaults: 407,344,131 with 3 labels; 212,358,146 with 2."""
     bart = row({"model_type": "bart", "architectures": ["BartForSequenceClassification"]})

@@ -330,8 +330,10 @@ def test_a_template_holds_no_number_of_its_own(source: page.Page) -> None:
 
 
 SEEDS = {
-    "00-orientation": ("PFLOPs, whole prompt of 128K tokens",),
+    "00-orientation": ("PFLOPs, whole prompt of 128K tokens", "807.5"),
+    "01-dense-baseline": ("8,030,261,248", "70.2 %", "16.7 %", "13.1 %", "131,072 B", "16 GiB", "6.9B", "62.7 %"),
     "02-position": ("2,559,196",),  # 2 pi x 500,000 ^ (126 / 128)
+    "03-gqa-and-mqa": ("4 GiB", "1 GiB", "128 MiB", "135,266,304", "67.5 KiB", "22.5 KiB", "7.5 KiB", "884,736"),
     "05-windows": ("384 KiB a token to the last", "**4.5 GiB**", "36 KiB"),
     "06-sparse-attention": ("10.5 GiB", "2.04 GiB", "11.6 GiB", "0.83 GiB", "107.3 KiB", "87.8 KiB"),
     "07-mixture-of-experts": ("288.8M", "1,874.3M", "222", "**13.3 MB**"),
@@ -341,9 +343,10 @@ SEEDS = {
         "1.21 times", "1,562 characters", "8,803", "16,384", "| 17 |", "| 5 |",
     ),
     "10-precision": ("4.25 bits a weight", "60.8 GiB"),
-    "11-depth-and-width": ("9 KiB", "11.3 KiB", "14 KiB", "19.5 KiB", "45.2M", "46.2M", "44.1M", "45.3M"),
+    "11-depth-and-width": ("| 9 |", "| 11.25 |", "| 14 |", "| 19.5 |", "45.2M", "46.2M", "44.1M", "45.3M"),
     "12-beyond-the-decoder": ("684,531,386,000", "671,026,419,200", "13,463,426,304", "85 of 100"),
     "13-frontier-case-studies": ("2.788M", "MuonClip", "FP8 mixed precision", "405.8B", "235.1B", "22.2B"),
+    "14-reading-a-config": ("epsilon", "a rotation pairs", "softcaps", "scales", "routing function", "token ids"),
     "15-how-the-atlas-knows": ("after parts that are named",),
 }  # fmt: skip
 """Figures of the seeds and of published papers that a reader must be able to find, by page."""
@@ -379,3 +382,88 @@ def test_what_engines_reserve_is_counted_by_hand() -> None:
     assert (gemma["llama.cpp"], gemma["SGLang"]) == ("3.11 GiB", "15.50 GiB")
     ranks = {r["Model"]: r for r in guide.table(slug, "Model", "On each")}
     assert (ranks["DeepSeek-V3"]["Times the logical"], ranks["Llama-3.1-8B"]["Times the logical"]) == ("8×", "1×")
+
+
+def test_the_ledger_is_that_of_the_seed() -> None:
+    """Seed 004: blocks of 212 MB, table and cache; 20,000 and 2,000,000 characters, vocabularies of 256 and 8,192.
+
+    30 x (884,736 + 3 x 576 x 1,536) x 2 B = 212.34 MB; 256 x 576 x 2 B = 0.3 MB; 20,000 / 2.032 x 23,040 B = 226.8 MB.
+    """
+    rows = {(r["Characters"], r["Vocabulary"]): r for r in guide.table("09-vocabulary", "Characters", "Accounted, MB")}
+    assert rows["20,000", "256"]["Accounted, MB"] == "439.4"
+    assert rows["20,000", "8,192"]["Accounted, MB"] == "331.5"
+    assert [rows["20,000", v]["Cache, MB"] for v in ("256", "1,024", "8,192")] == ["226.8", "159.8", "109.7"]
+    assert abs(float(rows["2,000,000", "256"]["Accounted, MB"].replace(",", "")) - 22_890.4) < 1
+    assert abs(float(rows["2,000,000", "8,192"]["Accounted, MB"].replace(",", "")) - 11_190.7) < 1
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_says_its_own_number(module: str) -> None:
+    """The first heading begins with the number that links to the page have."""
+    assert re.search(rf"^# {module[:2]} \S", guide.text(module), re.MULTILINE)
+
+
+def test_verdicts_follow_the_numbers_beside_them() -> None:
+    """Lowers below one, raises above it, by the printed factor; a printed factor of one leaves the cost as it is."""
+    checked = 0
+    for module in MODULES:
+        for rows in guide.tables(guide.text(module)):
+            says = next((k for k in rows[0] if k in ("The technique", "A longer context")), None)
+            for row in rows if says else ():
+                times = float(row["Times"].rstrip("×"))
+                assert row[says or ""] == ("lowers" if times < 1 else "raises" if times > 1 else "leaves as it is"), row
+                checked += 1
+    assert checked >= 6 * 14
+
+
+def test_every_word_of_a_layer_pattern_is_explained() -> None:
+    """The glossary says of each word that any design's pattern has what it is; two joined by a plus are two words."""
+    said = re.search(r"\*\*layer pattern\*\*: (.*)", guide.text("00-orientation"))
+    assert said
+    known = set(re.findall(r"[a-z][a-z\d-]*", said[1]))
+    with duckdb.connect(str(guide.snapshot_file()), read_only=True) as con:
+        patterns = con.execute("SELECT DISTINCT layer_pattern FROM fingerprints WHERE layer_pattern IS NOT NULL")
+        words = {w for (p,) in patterns.fetchall() for w in re.findall(r"[a-z][a-z\d-]+", p)}
+    assert len(words) > 15
+    assert words - known == set()
+
+
+def test_a_line_ends_where_the_context_does() -> None:
+    """Phi-3-mini-128k states 131,072 tokens and a window of 262,144: 48 GiB at its end, no point and nothing beyond."""
+    rows = {r["Tokens"]: r["Phi-3-mini-128k-instruct"] for r in guide.table("05-windows", "Tokens", "gpt-oss-120b")}
+    assert (rows["128K"], rows["256K"]) == ("48 GiB", "—")
+
+
+def test_a_quantized_file_is_held_against_the_whole_of_its_checkpoint() -> None:
+    """DeepSeek-V3: 684,489,845,504 weights with its MTP module, at two bytes 1,275.0 GiB; its files store 641.3 GiB."""
+    rows = {r["Model"]: r for r in guide.table("10-precision", "Model", "Whole checkpoint", "As stored")}
+    row = rows["DeepSeek-V3"]
+    assert (row["Whole checkpoint"], row["At bf16"], row["As stored"]) == ("684.5B", "1,275.0 GiB", "641.3 GiB")
+    assert row["Stored / bf16"] == "0.503"  # 641.285 / 1,274.962
+
+
+def test_models_and_what_is_refused_are_counted_apart() -> None:
+    """The index counts models that have a design; those that are refused come on top."""
+    with duckdb.connect(str(guide.snapshot_file()), read_only=True) as con:
+        ((known, refused),) = con.execute(
+            "SELECT count(*) FILTER (verdict <> 'refused'), count(*) FILTER (verdict = 'refused') FROM fingerprints"
+        ).fetchall()
+    assert f"the configs of {known} models of" in guide.text("README")
+    assert f"{refused} configs were refused" in guide.text("README")
+
+
+def test_a_mixture_is_held_against_the_dense_model_of_its_work() -> None:
+    """Mixtral 8x7B: 46.7B weights for the work of 12.9B, 3.6 times as many (46,702,792,704 / 12,879,138,816 = 3.63)."""
+    tables = guide.tables(guide.text("07-mixture-of-experts"))
+    dense = next(t for t in tables if "Only the experts used" in t[0])
+    row = next(r for r in dense if r["Cost"] == "Parameters")
+    assert (row["Times"], row["The technique"]) == ("3.6×", "raises")
+
+
+def test_layers_are_counted_without_what_stands_around_them() -> None:
+    """Qwen3-32B: 64 x (2 x 5,120 x 8,192 + 2 x 5,120 x 1,024 + 256 + 3 x 5,120 x 25,600 + 2 x 5,120) = 31,206,293,504.
+
+    DeepSeek-V3.2: 61 x (8,192 x 1,536 + 128 x 7,168 + 256 + 64 x 7,168) = 851.5M, without the MTP layer's indexer.
+    """
+    assert "> 31,206,293,504 weights in 64 layers" in guide.text("11-depth-and-width")
+    assert "together are 851.5M weights" in guide.text("06-sparse-attention")

@@ -74,6 +74,14 @@ def test_towers_of_class_defaults(model_type: str, weights: int) -> None:
     assert found.fingerprint.params_towers == weights
 
 
+@pytest.mark.parametrize(("patch", "width"), [(30, 4096), (14, 512)])
+def test_fuyu_has_one_matrix_over_the_pixels_of_a_patch(patch: int, width: int) -> None:
+    """Three channels of patch x patch pixels to the width, with a bias: 11,063,296 as transformers 5.24 builds it."""
+    text = {"hidden_size": width, "num_attention_heads": 8}
+    found = derive({"model_type": "fuyu", "patch_size": patch, "text_config": text}).fingerprint
+    assert found.params_towers == patch * patch * 3 * width + width
+
+
 def test_patches_and_sound_that_are_projected_count() -> None:
     """Gemma 4 12B as transformers 5.24 builds it: what embeds patches of 48 x 48 x 3 = 6,912, and frames of 640."""
     raw = next(e.raw for e in catalogue.load() if e.repo == "google/gemma-4-12B-it")

@@ -88,7 +88,7 @@
         else if (words.includes(w)) score += 1;
         else { score = -1; break; }
       }
-      if (score > 0) found.push([score + (name === wanted.join(" ") ? 20 : 0) + { term: 3, page: 2, design: 1, model: 0 }[kind] - title.length / 200, title, path, kind]);
+      if (score > 0) found.push([score + (name.replace(/^\d\d /, "") === wanted.join(" ") ? 20 : 0) + { term: 3, page: 2, design: 1, model: 0 }[kind] - title.length / 200, title, path, kind]);
     }
     return found.sort((a, b) => b[0] - a[0] || (a[1] < b[1] ? -1 : 1)).slice(0, limit);
   };

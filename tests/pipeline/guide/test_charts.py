@@ -153,3 +153,12 @@ def test_the_first_colours_differ_for_the_colour_blind(blindness: str, colours: 
     for a, b in combinations(colours, 2):
         apart = [abs(x - y) for x, y in zip(_seen(a, BLIND[blindness]), _seen(b, BLIND[blindness]), strict=True)]
         assert max(apart) >= 25, (a, b, apart)
+
+
+def test_the_longest_name_of_a_bar_has_room() -> None:
+    """Names stand left of the bars, right-aligned: their room is at least their letters, 7.2 pixels each."""
+    name = "Llama-4-Maverick-17B-128E-Instruct"
+    svg = charts.share_bars([{"c": name, "s": 0.7}], label="c", value="s", title="A chart")
+    assert name in svg
+    root = next(g for g in ET.fromstring(svg).iter(f"{SVG}g") if g.get("transform", "").startswith("translate("))
+    assert float(root.get("transform", "").removeprefix("translate(").partition(",")[0]) >= 7.2 * len(name) + 6
