@@ -48,7 +48,8 @@ def _heading(g: Canvas, derived: Derived, name: str, stacks: list[Stack]) -> Non
     """Owner, name, size, and each stack as a formula whose letters have their colours."""
     f, (owner, _, short) = derived.fingerprint, name.rpartition("/")
     points = max(11.0, min(19.0, 420 / (BOLD * max(1, len(short)))))
-    g.text(14, 18, owner, "m", room=WIDE - 28)
+    g.text(14, 18, owner, "m", room=WIDE - 148)
+    g.text(WIDE - 14, 18, f"context {f.max_context:,}" if f.max_context else "no context stated", "m s", "end")
     shown = clean(short, 420 * LETTER / BOLD, points)
     g.out.append(f'<text x="14" y="37" class="t b" style="font-size:{points:.3g}px">{shown}</text>')
     total, active = f.params_total or 0, f.params_active or 0

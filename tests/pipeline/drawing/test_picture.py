@@ -132,7 +132,8 @@ NEMOTRON, KIMI = "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "moonshotai/Kimi-
 @pytest.mark.parametrize(
     ("repo", "words"),
     [
-        ("bigscience/bloom", ["No head: this class gives hidden states"]),  # architectures: BloomModel
+        ("bigscience/bloom", ["No head: this class gives hidden states", "no context stated"]),  # class BloomModel
+        ("CohereForAI/c4ai-command-r-v01", ["context 131,072"]),  # max_position_embeddings
         ("google/gemma-4-31B-it", ["values are the keys, no V matrix"]),  # attention_k_eq_v
         ("Qwen/Qwen3-Next-80B-A3B-Instruct", ["QK-norm, output gate"]),  # q_proj makes twice the queries: query, gate
         ("AntonV/mamba2-780m-hf", ["each a state of 64 × 128"]),  # head_dim 64, state_size 128
