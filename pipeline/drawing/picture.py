@@ -57,7 +57,7 @@ def _heading(g: Canvas, derived: Derived, name: str, stacks: list[Stack]) -> Non
     said += f" + {phrases.count(f.params_towers)} in towers" if f.params_towers else ""
     if active < total * 0.98:
         said += f", {phrases.count(active)} active" + " on average" * _varies(derived)
-    drafts = derived.model is not None and any(p.kind.startswith("draft.") for p in derived.model.ends.parts)
+    drafts = derived.model is not None and ends.is_draft(derived.model)
     g.text(14, 55, said + ", a draft for a larger model" * drafts, "m")
     g.y = 71
     for s in stacks:
