@@ -42,7 +42,7 @@ COMMANDS: list[tuple[str, list[str], str]] = [
     ("six models", ["compare", *SIX], "F base"),
     # an indexer keeps 128 elements of two bytes in each of 61 layers
     ("V3 beside V3.2", ["compare", "deepseek-v3", "deepseek-ai/DeepSeek-V3.2-Exp"], "+ index, each token 0 15,616"),
-    ("where a value is from", ["show", "llama 3.1 8b", "--evidence"], "num_key_value_heads 8 explicit: num_key_value"),
+    ("where a value is from", ["show", "llama 3.1 8b", "--evidence"], "num_key_value_heads 8 explicit"),
     ("for a script", ["show", "llama 3.1 8b", "--json"], '"kv_bytes_per_token":131072'),
     ("join my CSV", ["sql", JOIN, "--with", "mine=p.csv"], "Qwen/Qwen3-8B 3 36"),
     ("a query from a file", ["sql", "-f", "q.sql", "--param", "m=Qwen/Qwen3-8B"], "36"),

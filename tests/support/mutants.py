@@ -23,6 +23,7 @@ EXPLAINED: dict[tuple[str, str], str] = {
     ("gemma3", "text_config.hidden_size"): "the projector's width follows it, and projectors stand apart",
     ("gemma4", "text_config.hidden_size"): "the same",
     ("mllama", "text_config.hidden_size"): "the same",
+    ("falcon", "num_hidden_layers"): "absent, n_layer says it, as in files of RefinedWeb's class; the library takes 32",
     ("idefics3", "tie_word_embeddings"): "two readings: the language model says true, the wrapper's class takes false",
 }
 """Differences of known configs, by family and key: (model_type, path)."""

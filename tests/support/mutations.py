@@ -70,9 +70,14 @@ def _read(path: Path) -> dict[str, Any]:
     return tomllib.loads(path.read_text("utf-8"))
 
 
+def original(point: Point) -> ast.Module:
+    """The file's tree as it is."""
+    return ast.parse((ROOT / point.file).read_text("utf-8"))
+
+
 def mutated(point: Point) -> ast.Module:
     """The file's tree with the change made."""
-    tree = ast.parse((ROOT / point.file).read_text("utf-8"))
+    tree = original(point)
     _, node, change = list(_sites(tree))[point.number]
     change(node)
     return ast.fix_missing_locations(tree)

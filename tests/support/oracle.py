@@ -7,8 +7,11 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import costs
+
 from atlas.interpret import derive
 from atlas.numbers.fingerprint import Fingerprint
+from schemas.vocabulary import Component
 
 COLUMNS = {
     "attention": "attention",
@@ -126,6 +129,20 @@ def hold(shared: Path, which: str, record: dict[str, Any]) -> Outcome:
         return Outcome(record["name"], model_type, "no reference", (), found)
     differences = compared(found, record)
     return Outcome(record["name"], model_type, "wrong" if differences else "exact", differences, found)
+
+
+MOVING = ("e_score_correction_bias", "balancing_biases")
+"""Ends of the names of biases that move tokens between experts."""
+
+
+def stored_buffers(shared: Path, which: str, record: dict[str, Any]) -> int:
+    """Buffers that a checkpoint of one file holds, with the biases that the contract counts with the router."""
+    model = costs.model_of(found := costs.config(shared, which, record["name"]))
+    assert found.fingerprint.params_buffers is not None
+    tensors = [(n, t) for each, n in model.counted().items() for p in each.parts for t in p.tensors]
+    routers = [(n, t) for n, t in tensors if t.component is Component.ROUTER]  # drafting layers are not built there
+    biases = [n * t.stored * t.elements for n, t in routers if t.name.endswith(MOVING)]
+    return found.fingerprint.params_buffers + sum(biases)
 
 
 def compared(found: Fingerprint, record: dict[str, Any]) -> tuple[str, ...]:

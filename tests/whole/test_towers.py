@@ -92,13 +92,20 @@ def test_patches_and_sound_that_are_projected_count() -> None:
 
 @pytest.mark.parametrize("given", ["vision_config", "audio_config"])
 def test_a_tower_that_no_rule_reads_is_never_nothing(given: str) -> None:
-    """MiMo-V2.5 states encoders under a class whose code is not at hand: its files hold 989,721,600 weights of them."""
-    plain = next(json.loads(e.raw) for e in catalogue.load() if e.repo == "XiaomiMiMo/MiMo-V2.5")
-    bare = {key: value for key, value in plain.items() if not key.endswith("_config")}
-    assert derive(bare).fingerprint.params_towers == 0
-    found = derive(bare | {given: plain[given]})
+    """A Llama that states an encoder holds weights that no rule counts: null with the reason; a plain one has 0."""
+    plain = next(json.loads(e.raw) for e in catalogue.load() if e.repo == "meta-llama/Llama-3.1-8B")
+    assert derive(plain).fingerprint.params_towers == 0
+    found = derive(plain | {given: {"hidden_size": 64}})
     assert (found.fingerprint.has_towers, found.fingerprint.params_towers) == (True, None)
     assert "no rules for the towers" in next(e.source for e in found.evidence if e.field == "params_towers")
+
+
+def test_mimo_counts_the_encoders_that_it_states() -> None:
+    """MiMo-V2.5 has 989,721,600 weights of encoders, by the Hub's total; without their configs it has none."""
+    plain = next(json.loads(e.raw) for e in catalogue.load() if e.repo == "XiaomiMiMo/MiMo-V2.5")
+    assert derive(plain).fingerprint.params_towers == 989_721_600
+    bare = {key: value for key, value in plain.items() if not key.endswith("_config")}
+    assert derive(bare).fingerprint.params_towers == 0
 
 
 def test_every_row_of_a_wrapper_has_a_tower() -> None:

@@ -279,3 +279,16 @@ def test_leading_dense_layers_have_a_window_pattern_of_their_own() -> None:
     window, full = ("sliding_attention", "rope"), ("full_attention", "nope")
     assert kinds(1) == [("full_attention", "rope")] * 2 + [window] * 3 + [full]
     assert kinds(2) == [window, full] + [window] * 3 + [full]
+
+
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [("compress_rate_csa", "compressed_sparse_attention"), ("compress_rate_hca", "heavily_compressed_attention")],
+)
+def test_an_older_key_of_a_rate_says_what_the_table_says(key: str, kind: str) -> None:
+    """DeepSeek-V4: files older than the table of rates state each under its own key (configuration_deepseek_v4.py)."""
+    bare, old, new = (
+        derive({"model_type": "deepseek_v4"} | more).fingerprint
+        for more in ({}, {key: 16}, {"compress_rates": {kind: 16}})
+    )
+    assert old.design_id == new.design_id != bare.design_id
