@@ -44,6 +44,17 @@ def decided(derived: Derived, *totals: int) -> Derived:
     return derived
 
 
+def published(derived: Derived, design_id: str | None) -> Derived:
+    """The reading whose design a snapshot holds, where a total decided it there; as it is where no other one has it."""
+    if design_id is None or derived.fingerprint.design_id == design_id:
+        return derived
+    for reading in derived.readings:
+        other = derive(reading.data, name=derived.fingerprint.repo_id)
+        if other.fingerprint.design_id == design_id:
+            return _with_total(other, frozenset(reading.changes), reading.said)
+    return derived
+
+
 def _agrees(derived: Derived, totals: tuple[int, ...]) -> bool:
     f = derived.fingerprint
     return any(n is not None and n in totals for n in (f.params_total, f.params_checkpoint))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from atlas import proof
 from atlas.derived import Derived
 from atlas.interpret import derive, refusal
 from atlas.refusal import Refused
@@ -79,7 +80,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return self.made
         if isinstance(self.raw, Refused):
             return refusal(self.raw, self.name, None)
-        plain = derive(self.raw, name=self.name)
+        plain = proof.published(derive(self.raw, name=self.name), self.design_id)
         found = plain if self.beside is None else beside.weighed(plain, self.raw, self.beside)
         known: dict[str, str] = {} if self.revision is None else {"revision": self.revision}
         known |= {} if self.check is None or found.model is None else {"check": self.check}

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from pipeline.commands._completion import engines_named, gpus_named, kept_types, models_named, stored_or_forms
-from pipeline.commands._options import MODEL, Endpoint, Home, Json, Offline, Snapshot
+from pipeline.commands._options import MODEL, Endpoint, Home, Json, Offline, Set, Snapshot
 
 
 def run(
@@ -16,6 +16,7 @@ def run(
         list[str] | None,
         typer.Argument(metavar="MODEL", help=MODEL, autocompletion=models_named),
     ] = None,
+    changes: Set = None,
     gpu: Annotated[
         str | None,
         typer.Option("--gpu", metavar="NAME", autocompletion=gpus_named, help="h100, a100, l4, rtx4090, mi300x, ..."),
@@ -98,10 +99,10 @@ def run(
     from pipeline.serve import asking
 
     asked = asking.Asked(
-        models=models or [], gpu=gpu, memory=memory, gpus=gpus, tp=tp, pp=pp, ep=ep, dp=dp_attention, at=at,
-        sequences=sequences, dtype=dtype, weights=weights, reserve=reserve, under=under, top=top, engine=engine,
-        version=engine_version, inputs=inputs or [], rules=rules, home=home, snapshot=snapshot, offline=offline,
-        endpoint=endpoint,
+        models=models or [], changes=changes or [], gpu=gpu, memory=memory, gpus=gpus, tp=tp, pp=pp, ep=ep,
+        dp=dp_attention, at=at, sequences=sequences, dtype=dtype, weights=weights, reserve=reserve, under=under,
+        top=top, engine=engine, version=engine_version, inputs=inputs or [], rules=rules, home=home,
+        snapshot=snapshot, offline=offline, endpoint=endpoint,
     )  # fmt: skip
     if predict is not None:
         for line in asking.predictions(asked, predict):

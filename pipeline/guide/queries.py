@@ -111,14 +111,17 @@ class Snapshot:
 
     def derived(self, repo: str) -> Derived:
         """A model of the snapshot, derived from its stored text. Raises `Invalid` where there is none."""
+        from atlas import proof
         from atlas.interpret import derive
 
         found = self._con.execute(
-            "SELECT raw FROM models JOIN configs USING (config_id) WHERE repo_id = ? AND raw IS NOT NULL", [repo]
+            "SELECT raw, design_id FROM models JOIN configs USING (config_id) WHERE repo_id = ? AND raw IS NOT NULL",
+            [repo],
         ).fetchall()
         if not found:
             raise Invalid(f"{repo} has no config in snapshot {self.id}")
-        return derive(found[0][0].encode(), name=repo)
+        raw, design_id = found[0]
+        return proof.published(derive(raw.encode(), name=repo), design_id)
 
     def add_reserves(self, wanted: list[Reserve]) -> None:
         """Put what engines make of the pages' models, and how the rules agree with logs, beside the snapshot."""

@@ -66,12 +66,13 @@ class Archive:
         self._open = ExitStack()
         with ExitStack() as undo:
             undo.enter_context(durable.lock(folder))
-            self._connection = self._connect()
+            self._connection = self._connect(undo)
             self._open = undo.pop_all()
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self, undo: ExitStack) -> sqlite3.Connection:
         try:
             connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+            undo.callback(connection.close)
             connection.execute("PRAGMA synchronous = FULL")
             sealed.teach(connection)
             version = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -115,7 +116,6 @@ class Archive:
 
     def close(self) -> None:
         """Let the next writer in."""
-        self._connection.close()
         self._open.close()
 
     def __enter__(self) -> Self:

@@ -10,6 +10,7 @@ import asyncio
 import os
 import re
 import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -120,7 +121,7 @@ def archived(home: Path, repo_id: str, revision: str | None) -> One | None:
     if not file.is_file():
         return None
     try:
-        with sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True) as connection:
+        with closing(sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True)) as connection:
             row = connection.execute(
                 "SELECT a.repo_id, a.revision, b.raw, a.day FROM attempts a JOIN blobs b USING (digest)"
                 " WHERE lower(a.repo_id) = lower(?) AND (? IS NULL OR a.revision = ?) ORDER BY a.attempt DESC LIMIT 1",

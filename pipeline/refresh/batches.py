@@ -13,7 +13,8 @@ import polars as pl
 from atlas.interpret import Derived
 from pipeline.refresh import composing
 from pipeline.refresh import tables as derive
-from pipeline.refresh.tables import Found, Gatherer, no_collection
+from pipeline.refresh.found import Found
+from pipeline.refresh.tables import Gatherer, no_collection
 from pipeline.store.staged import Staged
 
 SIZE = 1_000

@@ -12,7 +12,7 @@ import msgspec
 
 from pipeline.hub.crawl import CrawlResult
 from pipeline.hub.listing import Selection
-from pipeline.refresh import tables
+from pipeline.refresh.found import Found
 from pipeline.store.sightings import News
 
 CATALOGUE = "catalogue"
@@ -60,7 +60,7 @@ class Gathered(msgspec.Struct):
     `listed` repositories in all, final once `found` is spent.
     """
 
-    found: Iterator[tables.Found]
+    found: Iterator[Found]
     day: dt.date
     listed: int
     crawl: CrawlResult | None = None

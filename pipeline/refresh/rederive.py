@@ -12,7 +12,7 @@ import polars as pl
 
 import pipeline
 from pipeline.refresh import tables
-from pipeline.refresh.tables import Input
+from pipeline.refresh.found import Input
 from pipeline.store import build, diff, shelf
 from pipeline.store.build import Origin
 from pipeline.store.diff import Ours

@@ -21,6 +21,7 @@ from pipeline.hub.crawl import CrawlResult, Progress
 from pipeline.hub.crawl import Staged as Stages
 from pipeline.refresh import batches, holding, reporting, tables, unchanged, workers
 from pipeline.refresh.cited import reported
+from pipeline.refresh.found import Found, Input
 from pipeline.refresh.headers import with_headers
 from pipeline.refresh.records import CATALOGUE, HUB, Gathered, Options, Report
 from pipeline.sources import beside, catalogue, disk
@@ -80,7 +81,7 @@ def today(options: Options) -> dt.date:
     return options.day or dt.datetime.now(dt.UTC).date()
 
 
-def _chained(gathered: Gathered, known: list[tables.Input], crawled: CrawlResult) -> Iterator[tables.Found]:
+def _chained(gathered: Gathered, known: list[Input], crawled: CrawlResult) -> Iterator[Found]:
     """The catalogue's models, then the crawl's; at the end it is known how many repositories these are together."""
     yield from known
     names = {one.repo_id for one in known}
@@ -97,19 +98,18 @@ def _chained(gathered: Gathered, known: list[tables.Input], crawled: CrawlResult
     gathered.listed = len(names) + more
 
 
-def from_catalogue() -> list[tables.Input]:
+def from_catalogue() -> list[Input]:
     """The embedded models, as of the catalogue's date."""
     day = catalogue.dated()
-    return [tables.Input(e.repo, e.raw, CATALOGUE, day, listing=e.days) for e in catalogue.load()]
+    return [Input(e.repo, e.raw, CATALOGUE, day, listing=e.days) for e in catalogue.load()]
 
 
-def from_folder(path: Path, day: dt.date) -> list[tables.Input]:
+def from_folder(path: Path, day: dt.date) -> list[Input]:
     """The configs of a folder; raises `NotFound` where there are none."""
     if not path.is_dir():
         raise NotFound(f"--source {path}: no such folder; say catalogue, hub, or a folder of configs or checkpoints")
     bare = [
-        tables.Input(name, None, path.name, None, Outcome.UNSUPPORTED.value, detail=why)
-        for name, why in disk.without(path)
+        Input(name, None, path.name, None, Outcome.UNSUPPORTED.value, detail=why) for name, why in disk.without(path)
     ]
     if bare and not disk.holds_configs(path):
         return bare
@@ -117,14 +117,14 @@ def from_folder(path: Path, day: dt.date) -> list[tables.Input]:
     return [*bare, *(_input(name, raw, path.name, day, folders.get(name)) for name, raw in disk.configs(path))]
 
 
-def _input(name: str, raw: disk.Content, source: str, day: dt.date, folder: Path | None) -> tables.Input:
+def _input(name: str, raw: disk.Content, source: str, day: dt.date, folder: Path | None) -> Input:
     if isinstance(raw, Refused):
-        return tables.Input(name, None, source, None, Outcome.MISSING.value, detail=raw.reason)
+        return Input(name, None, source, None, Outcome.MISSING.value, detail=raw.reason)
     try:
         settings = () if folder is None else tuple(beside.written(folder))
     except OSError:  # a settings file that cannot be read is as if it were not there
         settings = ()
-    return tables.Input(name, raw, source, day, settings=settings)
+    return Input(name, raw, source, day, settings=settings)
 
 
 def crawl(options: Options, day: dt.date, watch: Callable[[Progress], None] | None) -> CrawlResult:

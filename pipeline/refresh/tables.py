@@ -5,14 +5,13 @@ Rows gather in columns and are put aside as frames of some thousand; what is kep
 
 from __future__ import annotations
 
-import datetime as dt
 import gc
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from operator import itemgetter
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 import polars as pl
@@ -24,6 +23,8 @@ from atlas.numbers.fingerprint import Fingerprint
 from atlas.parse import MAX_BYTES
 from pipeline.errors import AtlasError
 from pipeline.refresh import composing, repositories
+from pipeline.refresh.found import Found, Input
+from pipeline.refresh.listed import UNLISTED, listed
 from pipeline.store.columns import Columns
 from pipeline.store.staged import Staged
 from schemas.fields import Field, at_home
@@ -43,9 +44,6 @@ from schemas.registry import (
 )
 from schemas.tables import empty
 from schemas.vocabulary import Outcome, RefusalKind
-
-LISTING = MODELS.columns[MODELS.columns.index("detail") + 1 : MODELS.columns.index("config_id")]
-"""Facts of a listing that become columns of `models`."""
 
 UNREADABLE = {
     RefusalKind.NOT_JSON: Outcome.MALFORMED,
@@ -86,69 +84,6 @@ _of_design = itemgetter(*map(_FIELDS.index, _DESIGN_FIELDS))
 
 
 Rows = list[dict[str, Any]]
-
-
-class Found(Protocol):
-    """One repository as a refresh found it; `pipeline.hub.records.Crawled` is one."""
-
-    @property
-    def repo_id(self) -> str:
-        """Its name."""
-        ...
-
-    @property
-    def outcome(self) -> str:
-        """How it ended."""
-        ...
-
-    @property
-    def revision(self) -> str | None:
-        """The commit of the config."""
-        ...
-
-    @property
-    def raw(self) -> bytes | None:
-        """Its config, None where none was ever read."""
-        ...
-
-    @property
-    def listing(self) -> Mapping[str, Any]:
-        """What the Hub says of it, by the names in `LISTING`."""
-        ...
-
-    @property
-    def as_of(self) -> dt.date | None:
-        """The day the config was last seen to be current."""
-        ...
-
-    @property
-    def source(self) -> str:
-        """Where it was found."""
-        ...
-
-    @property
-    def detail(self) -> str | None:
-        """What explains the outcome."""
-        ...
-
-    @property
-    def settings(self) -> tuple[tuple[str, bytes], ...]:
-        """The settings files beside the config, by name."""
-        ...
-
-
-class Input(msgspec.Struct, frozen=True):
-    """A repository found elsewhere than on the Hub."""
-
-    repo_id: str
-    raw: bytes | None
-    source: str
-    as_of: dt.date | None
-    outcome: str = Outcome.OK.value
-    revision: str | None = None
-    listing: Mapping[str, Any] = {}
-    detail: str | None = None
-    settings: tuple[tuple[str, bytes], ...] = ()
 
 
 def tables(
@@ -224,7 +159,7 @@ class Gatherer:
         except Exception as error:  # noqa: BLE001 - what one stranger wrote ends no refresh
             detail = f"it cannot be derived: {type(error).__name__}"
             identity = (one.repo_id, Outcome.MALFORMED.value, None, detail)
-            row, failed = (*identity, *_UNLISTED, None, None, one.source), True
+            row, failed = (*identity, *UNLISTED, None, None, one.source), True
         self.columns[FOUND.name].add((*row, self.place, failed))
         self.place += 1
 
@@ -236,7 +171,7 @@ class Gatherer:
                 self.columns[BESIDE.name].add((one.repo_id, *msgspec.structs.astuple(each), self.place))
         unreadable = self.outcomes[config] if config and one.outcome in {Outcome.OK, Outcome.UNCHANGED} else None
         identity = (one.repo_id, str(unreadable or one.outcome), one.revision, one.detail)
-        return (*identity, *_listed(one.listing), config, one.as_of, one.source)
+        return (*identity, *listed(one.listing), config, one.as_of, one.source)
 
     def _config(self, raw: bytes) -> str:
         config_id = hashlib.sha256(raw).hexdigest()
@@ -343,45 +278,3 @@ def _kept(raw: bytes) -> tuple[str | None, bytes | None]:
         return raw.decode(), None
     except UnicodeDecodeError:
         return None, raw
-
-
-def _listed(listing: Mapping[str, Any]) -> list[Any]:
-    if not listing:
-        return _UNLISTED
-    facts = {
-        **listing,
-        "created_at": _creation(listing.get("created_at")),
-        "release_date": _day(listing.get("release_date")),
-        "last_modified": _moment(listing.get("last_modified")),
-    }
-    if isinstance(facts.get("gated"), bool):
-        facts["gated"] = str(facts["gated"]).lower()
-    return [facts.get(name) for name in LISTING]
-
-
-_UNLISTED: list[Any] = [None] * len(LISTING)
-
-
-HUB_FLOOR = dt.date(2022, 3, 2)
-"""The day the Hub gives to every repository that is older: no day of creation."""
-
-
-def _creation(text: str | None) -> dt.datetime | None:
-    """The day a repository was created; null where the Hub does not know it."""
-    moment = _moment(text)
-    return None if moment is None or moment.date() <= HUB_FLOOR else moment
-
-
-def _day(text: str | None) -> dt.date | None:
-    return None if text is None else dt.date.fromisoformat(text)
-
-
-def _moment(text: str | None) -> dt.datetime | None:
-    """A listed time as UTC without zone; null where it is none."""
-    if text is None:
-        return None
-    try:
-        moment = dt.datetime.fromisoformat(text)
-        return moment.astimezone(dt.UTC).replace(tzinfo=None) if moment.tzinfo else moment
-    except (ValueError, OverflowError):
-        return None

@@ -11,6 +11,9 @@ import orjson
 
 from atlas.derived import Derived
 from atlas.numbers.ranks import Split
+from pipeline.ask.found import Asking
+from pipeline.ask.resolver import resolve
+from pipeline.ask.whatif import warnings
 from pipeline.engines.geometry import geometry
 from pipeline.engines.named import engine_of
 from pipeline.engines.predicting import lines as prediction_lines
@@ -20,7 +23,7 @@ from pipeline.engines.types import kept_in
 from pipeline.errors import AtlasError, Invalid, NotFound, Usage
 from pipeline.serve import logs, view
 from pipeline.serve.every import every
-from pipeline.serve.fit import Wanted, fit
+from pipeline.serve.fit import Fit, Wanted, fit
 from pipeline.serve.gpus import bytes_of, gpu_of
 from pipeline.serve.subject import subject
 from pipeline.sheets.lines import Line
@@ -31,6 +34,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """The options of the command, as given."""
 
     models: list[str] = []
+    changes: list[str] = []
     gpu: str | None = None
     memory: str | None = None
     gpus: int | None = None
@@ -70,11 +74,12 @@ def answer(a: Asked) -> Answer:
     _refuse(a, _OF_ENGINES, "belongs to --engine: say which")
     wanted = wanted_of(a)
     if not a.models:
+        _refuse(a, ("changes",), "is a what-if of a model: name one")
         found = every(a.home, a.snapshot, wanted, _count(a.under) if a.under else None)
         fitting = [f for f in found if view.holds(f, wanted)]
         value = {"order": view.ORDER, "asked": _as_value(a), "models": [msgspec.to_builtins(f) for f in fitting]}
         return Answer(value, view.table(fitting[: a.top], found, wanted), bool(fitting))
-    fits = [fit(name, d, wanted) for name, d in (_subject(a, m) for m in a.models)]
+    fits = [_with_notes(fit(name, d, wanted), said) for name, d, said in (_subject(a, m) for m in a.models)]
     value = {"asked": _as_value(a), "models": [msgspec.to_builtins(f) for f in fits]}
     return Answer(value, view.sheets(fits, wanted), all(f.fits for f in fits))
 
@@ -120,23 +125,34 @@ def _engine(a: Asked, engine: Engine) -> Answer:
     return Answer(value, view.engine(engine, a.version or engine.newest, given, found), holds)
 
 
-def _subject(a: Asked, model: str) -> tuple[str, Derived]:
-    return subject(a.home, a.snapshot, model, endpoint=a.endpoint, offline=a.offline)
+def _subject(a: Asked, model: str) -> tuple[str, Derived, tuple[str, ...]]:
+    """A model's name and derivation, as changed by --set, and what must be known of the change."""
+    found = resolve(model, Asking(home=a.home, snapshot=a.snapshot, endpoint=a.endpoint, offline=a.offline))
+    if not a.changes:
+        return found.title, found.derived, ()
+    made = found.what_if(a.changes)
+    return f"{found.title} with {', '.join(a.changes)}", made, tuple(warnings(found.derived, made, a.changes))
+
+
+def _with_notes(found: Fit, said: tuple[str, ...]) -> Fit:
+    return msgspec.structs.replace(found, notes=(*said, *found.notes))
 
 
 def _one(a: Asked, engine: Engine, given: dict[str, Any], model: str) -> tuple[Geometry, Prediction]:
-    name, d = _subject(a, model)
+    name, d, said = _subject(a, model)
     made = geometry(name, d)
     if made is None:
         raise Invalid(f"{name} is refused ({d.fingerprint.refusal_kind}): {d.fingerprint.refusal_reason}")
-    return made, predicted(made, engine.name, a.version or engine.newest, given)
+    known = predicted(made, engine.name, a.version or engine.newest, given)
+    return made, msgspec.structs.replace(known, assumed=(*said, *known.assumed))
 
 
 _OF_GPUS = ("gpu", "memory", "gpus", "sequences", "weights", "reserve", "under", "top")
 _OF_ENGINES = ("version", "inputs", "rules")
-_OF_LINES = ("models", "tp", "pp", "ep", "dp", "at", "dtype", "engine", *_OF_GPUS, *_OF_ENGINES)
+_OF_LINES = ("models", "changes", "tp", "pp", "ep", "dp", "at", "dtype", "engine", *_OF_GPUS, *_OF_ENGINES)
 _OPTION = {
     "dp": "--dp-attention", "version": "--engine-version", "inputs": "--input", "models": "a MODEL",
+    "changes": "--set",
 }  # fmt: skip
 
 
@@ -229,6 +245,7 @@ def predictions(a: Asked, path: Path) -> Iterator[str]:
 
 def log(a: Asked, path: Path) -> Answer:
     """A start-up log held against what the rules predict from the inputs it states."""
+    _refuse(a, ("changes",), "has no part in --explain-log: the log is of a model as it is")
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as wrong:

@@ -203,9 +203,9 @@ def _longest(g: _Gpu, sequences: int, cache: Kept) -> int:
 
 
 def _why(*, fits: bool, asked: int, at: int, left: int) -> str:
-    what = f"{asked:,} sequence{'' if asked == 1 else 's'} of {at:,} tokens"
-    said = f"{what} fit, {left / 2**30:,.2f} GiB left" if fits else f"{what} need {-left / 2**30:,.2f} GiB more"
-    return said + " on the fullest GPU"
+    many, one = ("", "s") if asked == 1 else ("s", "")
+    does = f"fit{one}, {left / 2**30:,.2f} GiB left" if fits else f"need{one} {-left / 2**30:,.2f} GiB more"
+    return f"{asked:,} sequence{many} of {at:,} tokens {does} on the fullest GPU"
 
 
 def _binds(w: Wanted, stage: int, d: Derived, *, fits: bool) -> str:

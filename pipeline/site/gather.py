@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from atlas import proof
 from atlas.derived import Derived
 from atlas.interpret import derive
 from pipeline.errors import Corrupt
@@ -221,14 +222,10 @@ def details(con: duckdb.DuckDBPyConnection, designs: list[Design]) -> dict[str, 
 
 def _detail(d: Design, text: Row, layers: list[Row]) -> Detail:
     raw = text["raw_bytes"] if text["raw"] is None else text["raw"].encode()
-    derived = derive(raw, name=d.name) if raw else None
-    return Detail(text["evidence"] or [], text["unread"] or [], layers, derived and _decided(derived, d))
-
-
-def _decided(derived: Derived, d: Design) -> Derived | None:
-    """What is derived, read as the snapshot decided; nothing where today's rules give no such design."""
-    read = (derived, *(derive(r.data, name=d.name) for r in derived.readings))
-    return next((x for x in read if x.fingerprint.design_id == d.design_id), None)
+    derived = proof.published(derive(raw, name=d.name), d.design_id) if raw else None
+    if derived is not None and derived.fingerprint.design_id != d.design_id:
+        derived = None
+    return Detail(text["evidence"] or [], text["unread"] or [], layers, derived)
 
 
 def _told(rows: Mapping[str, list[Row]], models: list[Row]) -> list[Row]:

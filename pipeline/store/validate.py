@@ -29,7 +29,7 @@ class Judged(NamedTuple):
 
 
 class Broken(Invalid):
-    """A snapshot that breaks rules, with what `judge` found."""
+    """A snapshot that breaks rules, with what is wrong with it."""
 
     def __init__(self, message: str, judged: Judged) -> None:
         super().__init__(message)
@@ -43,12 +43,6 @@ def digests(con: duckdb.DuckDBPyConnection) -> dict[str, tuple[int, str]]:
 
 def _rows(con: duckdb.DuckDBPyConnection, table: Table) -> int:
     return con.execute(f"SELECT count(*) FROM {table.name}").fetchall()[0][0]
-
-
-def judge(con: duckdb.DuckDBPyConnection) -> Judged:
-    """Read the whole file once: every value against its column's rule, then the rules across rows and tables."""
-    found = values(con)
-    return found._replace(failures=(*found.failures, *across(con)))
 
 
 def values(con: duckdb.DuckDBPyConnection) -> Judged:

@@ -22,7 +22,8 @@ from snapshot import variant
 
 from atlas import derive as interpret
 from pipeline.guide import render
-from pipeline.refresh.tables import Input, tables
+from pipeline.refresh.found import Input
+from pipeline.refresh.tables import tables
 from pipeline.sources import catalogue
 from pipeline.store import snapshot
 

@@ -31,7 +31,7 @@ from atlas import derive as interpret
 from pipeline.ask import query
 from pipeline.ask.examples import EXAMPLES
 from pipeline.refresh import records, steps
-from pipeline.refresh.tables import Input
+from pipeline.refresh.found import Input
 from pipeline.sources import catalogue
 from pipeline.store import shelf, snapshot
 from pipeline.store.staged import Staged, reading

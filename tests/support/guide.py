@@ -17,6 +17,7 @@ import msgspec
 from pipeline.guide import page, render
 from pipeline.guide.render import Report
 from pipeline.refresh import tables as derive
+from pipeline.refresh.found import Input
 from pipeline.store import snapshot
 
 Table = list[dict[str, str]]
@@ -60,7 +61,7 @@ def home() -> Path:
 def publish(place: Path, configs: Mapping[str, bytes]) -> Path:
     """Publish a snapshot of these configs under a home; return its file."""
     day = dt.date(2026, 11, 29)
-    tables = derive.tables(derive.Input(repo, raw, "catalogue", day) for repo, raw in configs.items())
+    tables = derive.tables(Input(repo, raw, "catalogue", day) for repo, raw in configs.items())
     return snapshot.publish(
         place, tables, snapshot.Publication(day=day, source="catalogue", listed=len(configs), code_version="0.2.0")
     ).path

@@ -21,6 +21,7 @@ from witnesses import WITNESSES, Sources
 
 from pipeline.measure import importing
 from pipeline.refresh import cited, steps, tables
+from pipeline.refresh.found import Input
 from pipeline.sources import catalogue
 from pipeline.store import build, snapshot
 from schemas import checks
@@ -68,13 +69,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, pl.DataFra
     """The tables of a refresh of the catalogue, the reference's files, a small Hub, odd texts and a benchmark."""
     found: list[Any] = steps.from_catalogue()
     day = catalogue.dated()
-    found += [tables.Input(name, raw, "hand", day) for name, raw in HAND.items()]
-    found.append(tables.Input("hand/missing", None, "hand", None, "missing", detail="the folder has no config.json"))
+    found += [Input(name, raw, "hand", day) for name, raw in HAND.items()]
+    found.append(Input("hand/missing", None, "hand", None, "missing", detail="the folder has no config.json"))
     known = {r["name"]: r for r in records(SHARED, "published")} if SHARED.is_dir() else {}
     held = {known[n]["model_type"]: n for n in EXACT if n in known}
     known = {n: known[n] for n in held.values()}  # one of each family will do
     published = {f"reference/{n}": (SHARED / "hub" / "configs" / f"{n}.json").read_bytes() for n in known}
-    found += [tables.Input(name, raw, "folder", day) for name, raw in published.items()]
+    found += [Input(name, raw, "folder", day) for name, raw in published.items()]
     with HubServer(Population(0, extra=LISTED)) as hub:
         crawl, _ = crawled(tmp_path_factory.mktemp("hub"), hub, today=day)
     home = tmp_path_factory.mktemp("measured")

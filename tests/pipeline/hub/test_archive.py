@@ -9,6 +9,7 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
+import psutil
 import pytest
 from crawling import CHILDREN, crawl_on_a_small_disk, crawled, facts, start_crawl, stored
 from failpoints import points
@@ -188,6 +189,8 @@ def test_an_archive_of_a_newer_format_is_left_alone(tmp_path: Path) -> None:
         crawled(tmp_path, hub)
         stored(tmp_path, "PRAGMA user_version = 99")
         before = (tmp_path / "archive/hub.sqlite").read_bytes()
-        with pytest.raises(Corrupt, match="of format 99"):
+        with pytest.raises(Corrupt, match="of format 99") as refused:
             crawled(tmp_path, hub)
+        assert refused.tb is not None  # its frames are alive, and yet nothing holds the file open
+        assert [f.path for f in psutil.Process().open_files() if f.path.endswith("hub.sqlite")] == []
         assert (tmp_path / "archive/hub.sqlite").read_bytes() == before

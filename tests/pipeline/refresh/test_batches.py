@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from pipeline.refresh import batches, tables
-from pipeline.refresh.tables import Input
+from pipeline.refresh.found import Input
 from pipeline.store import build
 
 DAY = dt.date(2026, 11, 29)

@@ -6,7 +6,8 @@ import datetime as dt
 import json
 from typing import Any
 
-from pipeline.refresh.tables import Input, tables
+from pipeline.refresh.found import Input
+from pipeline.refresh.tables import tables
 
 TEXT: dict[str, Any] = {
     "model_type": "mistral", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,

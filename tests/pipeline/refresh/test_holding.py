@@ -7,7 +7,8 @@ import orjson
 from atlas.checkpoint.totals import as_stated
 from atlas.interpret import derive
 from pipeline.refresh import holding
-from pipeline.refresh.tables import Input, tables
+from pipeline.refresh.found import Input
+from pipeline.refresh.tables import tables
 from pipeline.sources import catalogue
 from pipeline.sources.catalogue import Fact
 from schemas.vocabulary import Check, Verdict

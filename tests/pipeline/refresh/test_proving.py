@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import json
 
-from pipeline.refresh.tables import Input, tables
+from pipeline.refresh.found import Input
+from pipeline.refresh.tables import tables
 
 QWEN = {
     "model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "hidden_size": 64, "intermediate_size": 128,

@@ -13,7 +13,7 @@ import pytest
 from pipeline.cli import main
 from pipeline.refresh import rederive
 from pipeline.refresh import tables as derive
-from pipeline.refresh.tables import Input
+from pipeline.refresh.found import Input
 from pipeline.store import snapshot
 
 DAY = dt.date(2026, 11, 29)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.refresh.tables import Input, tables
+from pipeline.refresh.found import Input
+from pipeline.refresh.tables import tables
 from pipeline.store import snapshot
 
 DAY = dt.date(2026, 11, 29)

@@ -264,6 +264,18 @@ def test_the_cache_of_a_gpu_is_known_where_weights_do_not_fit(home: str, capsys:
     assert found[0]["fits"] is not True
 
 
+def test_a_what_if_is_asked_like_a_model(home: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Four KV heads keep 2 x 32 x 4 x 128 x 2 = 65,536 B a token, at 32K 2 GiB; a key that nothing reads is noted."""
+    words = ["fit", "llama 3.1 8b", "--gpu", "h100", "--at", "32k", "--home", home, "--json"]
+    (found,) = asked(capsys, *words, "--set", "num_key_value_heads=4")["models"]
+    assert found["cache_bytes_per_sequence"] == 2 * 1024**3
+    assert found["name"] == "meta-llama/Llama-3.1-8B with num_key_value_heads=4"
+    (found,) = asked(capsys, *words, "--set", "num_key_value_head=4")["models"]
+    assert found["notes"][0].startswith("nothing reads num_key_value_head")
+    for others in (["--gpu", "h100"], ["--predict", "x"], ["--explain-log", "x"]):
+        assert main(["fit", *others, "--set", "num_key_value_heads=4", "--home", home]) == 2
+
+
 def test_the_same_in_sql(home: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Llama-3.1-8B: 4 GiB at 32K, an eighth on eight ranks; a latent is whole; 14 sequences beside 16.06 GB in 80."""
     query = (

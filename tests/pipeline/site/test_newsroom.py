@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from pipeline.refresh import tables
+from pipeline.refresh.found import Input
 from pipeline.site import newsroom
 from pipeline.store import snapshot
 
@@ -16,7 +17,7 @@ LLAMA = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_s
 def test_what_was_seen_last_stands_first(tmp_path: Path) -> None:
     """A key of the second day stands before one of the first, with its day; markup in a key is text."""
     for day, keys in ((1, {"old_key": 1}), (2, {"old_key": 1, "<b>new</b>": 1})):
-        found = tables.Input("a/x", json.dumps(LLAMA | keys).encode(), "hub", dt.date(2026, 11, day))
+        found = Input("a/x", json.dumps(LLAMA | keys).encode(), "hub", dt.date(2026, 11, day))
         made = snapshot.publish(
             tmp_path,
             tables.tables([found]),

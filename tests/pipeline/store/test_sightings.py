@@ -10,6 +10,7 @@ import duckdb
 import polars as pl
 
 from pipeline.refresh import tables
+from pipeline.refresh.found import Input
 from pipeline.store import sightings, snapshot
 from pipeline.store.snapshot import Published
 
@@ -17,13 +18,13 @@ FIRST, SECOND, THIRD = (dt.date(2026, 11, d) for d in (1, 2, 3))
 LLAMA = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 64, "num_hidden_layers": 2}
 
 
-def found(name: str, downloads: int, **config: object) -> tables.Input:
+def found(name: str, downloads: int, **config: object) -> Input:
     """A repository whose config is a small Llama's with these keys more."""
     raw = json.dumps(LLAMA | config).encode()
-    return tables.Input(name, raw, "hub", FIRST, listing={"downloads": downloads})
+    return Input(name, raw, "hub", FIRST, listing={"downloads": downloads})
 
 
-def published(home: Path, day: dt.date, *rows: tables.Input) -> Published:
+def published(home: Path, day: dt.date, *rows: Input) -> Published:
     """A snapshot of these repositories."""
     return snapshot.publish(
         home, tables.tables(rows), snapshot.Publication(day=day, source="hub", listed=len(rows), code_version="0")
