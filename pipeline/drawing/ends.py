@@ -23,6 +23,17 @@ def shape(g: Canvas, title: str, said: str, *, head: bool, right: float = RIGHT,
     g.text(right - 20, g.y + 17.5, said, "m", "end", right - left - 90)
 
 
+def absent(g: Canvas, said: str) -> None:
+    """A dashed box for what a model of this class does not hold."""
+    g.rect(LEFT, g.y, RIGHT - LEFT, 26, "g d", 8)
+    g.text(LEFT + 22, g.y + 17.5, said, "m")
+
+
+def is_draft(model: Model) -> bool:
+    """Whether it proposes tokens to a larger model, which it needs."""
+    return any(p.kind.startswith("draft.") for p in model.ends.parts)
+
+
 def output(model: Model) -> Tensor | None:
     """The matrix of the head: the widest one that multiplies, if there is a head."""
     found = [t for p in model.ends.parts if p.kind == "head" for t in p.tensors if len(t.shape) == 2]
@@ -34,8 +45,9 @@ def head(g: Canvas, model: Model) -> float | None:
     """The head, if there is one. Returns where a tie to the embedding leaves it."""
     out = output(model)
     if out is None:
-        g.rect(LEFT, g.y, RIGHT - LEFT, 26, "g d", 8)
-        g.text(LEFT + 22, g.y + 17.5, "No head: this class gives hidden states", "m")
+        pooled = any(p.kind == "pooler" for p in model.ends.parts)
+        given = "No head: hidden states, and a pooled one" if pooled else "No head: this class gives hidden states"
+        absent(g, "No head of its own: the larger model's" if is_draft(model) else given)
         g.arrow(STREAM, g.y + 27, "up")
         g.y += 34
         return None
@@ -78,7 +90,11 @@ def feed(g: Canvas, derived: Derived, name: str, norm: str, *, crosses: bool = F
     if apart:
         shape(g, "States of the larger model", f"{taps[0].shape[1]:,} → {taps[0].shape[0]}", head=False)
         g.y += 32
-    shape(g, "Embedding", f"{_embedding(model, name)}{', beside the states' * apart}", head=False)
+    words = _embedding(model, name)
+    if words:
+        shape(g, "Embedding", words + ", beside the states" * apart, head=False)
+    else:
+        absent(g, "No embedding of its own" + ": the larger model's" * is_draft(model))
     g.y += 26
     bottom = g.y
     for title, words in beside(derived, name):

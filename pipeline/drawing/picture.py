@@ -48,7 +48,8 @@ def _heading(g: Canvas, derived: Derived, name: str, stacks: list[Stack]) -> Non
     """Owner, name, size, and each stack as a formula whose letters have their colours."""
     f, (owner, _, short) = derived.fingerprint, name.rpartition("/")
     points = max(11.0, min(19.0, 420 / (BOLD * max(1, len(short)))))
-    g.text(14, 18, owner, "m", room=WIDE - 28)
+    g.text(14, 18, owner, "m", room=WIDE - 148)
+    g.text(WIDE - 14, 18, f"context {f.max_context:,}" if f.max_context else "no context stated", "m s", "end")
     shown = clean(short, 420 * LETTER / BOLD, points)
     g.out.append(f'<text x="14" y="37" class="t b" style="font-size:{points:.3g}px">{shown}</text>')
     total, active = f.params_total or 0, f.params_active or 0
@@ -56,7 +57,7 @@ def _heading(g: Canvas, derived: Derived, name: str, stacks: list[Stack]) -> Non
     said += f" + {phrases.count(f.params_towers)} in towers" if f.params_towers else ""
     if active < total * 0.98:
         said += f", {phrases.count(active)} active" + " on average" * _varies(derived)
-    drafts = derived.model is not None and any(p.kind.startswith("draft.") for p in derived.model.ends.parts)
+    drafts = derived.model is not None and ends.is_draft(derived.model)
     g.text(14, 55, said + ", a draft for a larger model" * drafts, "m")
     g.y = 71
     for s in stacks:

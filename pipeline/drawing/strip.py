@@ -89,7 +89,8 @@ def key(runs: list[Run]) -> str:
     if len(layers) < 2:
         return ""
     left = [leaves(p) for x in layers for p in x.parts]
-    kinds = {bool(p.info.n_routed) for x in layers for p in x.parts if isinstance(p.info, Feeding)}
+    fed = [[bool(p.info.n_routed) for p in x.parts if isinstance(p.info, Feeding)] for x in layers]
+    kinds = {any(networks) for networks in fed if networks}
     said = ["bars as long as what a token leaves in a layer"] * any(map(any, left))
     said += ["pale where a window ends it"] * any(stops for _, stops in left)
     said += ["cells at their left dark for experts, pale for a dense network"] * (len(kinds) > 1)

@@ -28,14 +28,14 @@ def path(d: Design, ending: str = "html") -> str:
 
 def page(d: Design, of: Detail, about: About, near: list[Near], history: list[str], *, is_drawn: bool) -> Page:
     """The sheet as a page."""
-    said = (section("drawing", "Architecture", _drawing(d, is_drawn=is_drawn)), *_sections(d, of, about, near, history))
-    body = "".join(said)
+    said = [section("drawing", "Architecture", _drawing(d, is_drawn=is_drawn)), *_sections(d, of, near, history)]
+    body = "".join([*said, section("cite", "Cite and links", _cite(d, about, is_drawn=is_drawn))])
     lead = f'<p class="lead">{esc(words.sentence(d))}.</p>{_verdict(d)}'
     crumbs = (("index.html", "Atlas"), ("designs.html", "Drawings"))
     return Page(path(d), d.name, body, crumbs, data=f"{d.design_id}.json", lead=lead)
 
 
-def _sections(d: Design, of: Detail, about: About, near: list[Near], history: list[str]) -> Iterator[str]:
+def _sections(d: Design, of: Detail, near: list[Near], history: list[str]) -> Iterator[str]:
     if d.has_cache:
         yield section("cache", "Cache over context", _cache(d))
     yield section("weights", "Where the weights are", _shares(d))
@@ -45,7 +45,6 @@ def _sections(d: Design, of: Detail, about: About, near: list[Near], history: li
     yield section("checks", "Against the checkpoint", _checks(d))
     yield section("evidence", "Evidence", _evidence(d, of))
     yield section("history", "History", "<ul>" + "".join(f"<li>{esc(h)}</li>" for h in history) + "</ul>")
-    yield section("cite", "Cite and links", _cite(d, about))
 
 
 def _verdict(d: Design) -> str:
@@ -230,16 +229,14 @@ def _evidence(d: Design, of: Detail) -> str:
     return made + unread + reported
 
 
-def _cite(d: Design, about: About) -> str:
+def _cite(d: Design, about: About, *, is_drawn: bool) -> str:
     made_of = f"snapshot {about.snapshot}, atlas {about.code_version}"
     cited = f"LLM architecture atlas, design {d.design_id} ({d.name}), {made_of}."
     papers = sorted({p for r in d.reported for p in _papers(r["citation"])})
     links = [f'<a href="{hub(m)}" rel="noopener">{esc(m["repo_id"])} on the Hub</a>' for m in d.models[:3]]
     links += [f'<a href="{ARXIV}{p}" rel="noopener">arXiv {p}</a>' for p in papers]
-    links += [
-        f'<a href="{d.design_id}.json">this sheet as JSON</a>',
-        f'<a href="{d.design_id}.svg">the drawing as SVG</a>',
-    ]
+    links.append(f'<a href="{d.design_id}.json">this sheet as JSON</a>')
+    links += [f'<a href="{d.design_id}.svg">the drawing as SVG</a>'] * is_drawn
     return f'<p class="cite"><code>{esc(cited)}</code></p><ul>' + "".join(f"<li>{x}</li>" for x in links) + "</ul>"
 
 

@@ -132,7 +132,9 @@ NEMOTRON, KIMI = "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "moonshotai/Kimi-
 @pytest.mark.parametrize(
     ("repo", "words"),
     [
-        ("bigscience/bloom", ["No head: this class gives hidden states"]),  # architectures: BloomModel
+        ("bigscience/bloom", ["No head: this class gives hidden states", "no context stated"]),  # class BloomModel
+        ("BAAI/bge-large-en", ["No head: hidden states, and a pooled one"]),  # BertModel with its pooler
+        ("CohereForAI/c4ai-command-r-v01", ["context 131,072"]),  # max_position_embeddings
         ("google/gemma-4-31B-it", ["values are the keys, no V matrix"]),  # attention_k_eq_v
         ("Qwen/Qwen3-Next-80B-A3B-Instruct", ["QK-norm, output gate"]),  # q_proj makes twice the queries: query, gate
         ("AntonV/mamba2-780m-hf", ["each a state of 64 × 128"]),  # head_dim 64, state_size 128
@@ -237,6 +239,19 @@ def test_an_eagle_draft_shows_the_states_it_takes() -> None:
     assert "200 → 64, beside the states" in made
     assert "RMSNorm on each of 2 inputs, joined 128 wide" in made
     assert "a draft for a larger model" in made
+
+
+def test_what_a_draft_borrows_is_said() -> None:
+    """A DFlash draft has neither embedding nor head and reads three states 64 wide, all of its larger model."""
+    config = {
+        "model_type": "qwen3", "architectures": ["DFlashDraftModel"], "hidden_size": 64, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 96, "vocab_size": 200, "head_dim": 16,
+        "max_position_embeddings": 128, "dflash_config": {"target_layer_ids": [1, 2, 3]},
+    }  # fmt: skip
+    made = picture.draw(derive(config), "x/dflash")
+    assert made is not None
+    words = ("No head of its own", "No embedding of its own", "States of the larger model: 192 → 64")
+    assert [w for w in words if w not in said(made)] == []
 
 
 def test_names_cannot_leave_their_place() -> None:
