@@ -41,7 +41,8 @@ def _agreeing(staged: Staged) -> str:
     held = f"FROM {checks} JOIN (SELECT repo_id, config_id FROM {models}) USING (repo_id)"
     off = f"SELECT config_id {held} WHERE result = '{Check.OFF}'"
     exact = (
-        f"SELECT config_id, arg_min(expected, (kind, repo_id)) AS expected {held}"
+        "SELECT config_id, arg_min(expected, (kind, repo_id)) AS expected, arg_min(derived, (kind, repo_id)) AS ours"
+        f" {held}"
         f" WHERE result = '{Check.EXACT}' AND config_id IS NOT NULL GROUP BY config_id"
     )
     assumed = f"SELECT * FROM {staged.table(CONFIGS.name)} WHERE verdict = '{Verdict.ASSUMED}'"
@@ -52,10 +53,10 @@ def _agreeing(staged: Staged) -> str:
 
 
 def _lifted(row: dict[str, Any]) -> dict[str, Any] | None:
-    total, raw = row.pop("expected"), row["raw"]
+    total, ours, raw = row.pop("expected"), row.pop("ours"), row["raw"]
     derived = None if raw is None else derive(raw.encode())
-    if derived is None or not derived.proved_by_total:
-        return None
+    if derived is None or not derived.proved_by_total or derived.fingerprint.params_total != ours:
+        return None  # `ours` is of another text where the repository's config was replaced
     return row | _told(proof.lifted(derived, total))
 
 
