@@ -60,7 +60,7 @@ def _lines(made: Tree, said: Tree, table: str) -> Iterator[Line]:
 
 def as_toml(lines: list[Line]) -> str:
     """The lines as TOML, with the file of each as a comment."""
-    entries = [(x.table, f"{_key(x.key)} = {_value(x.value)}", x.file) for x in lines]
+    entries = [(x.table, f"{_key(x.key)} = {as_value(x.value)}", x.file) for x in lines]
     wide = min(60, max((len(text) for _, text, _ in entries), default=0))
     out: list[str] = []
     table = ""
@@ -76,9 +76,10 @@ def _key(name: str) -> str:
     return name if name.replace("_", "").replace("-", "").isalnum() else json.dumps(name)
 
 
-def _value(value: Any) -> str:
+def as_value(value: Any) -> str:
+    """A value as TOML writes it."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + " }"  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
+        return "{ " + ", ".join(f"{_key(k)} = {as_value(v)}" for k, v in value.items()) + " }"  # pyright: ignore[reportUnknownArgumentType,reportUnknownVariableType]
     if isinstance(value, list):
-        return "[" + ", ".join(_value(v) for v in value) + "]"  # pyright: ignore[reportUnknownVariableType]
+        return "[" + ", ".join(as_value(v) for v in value) + "]"  # pyright: ignore[reportUnknownVariableType]
     return json.dumps(value, ensure_ascii=False)

@@ -61,4 +61,5 @@ def _number(n: int | None) -> str:
 def _near(n: Near) -> str:
     said = n.refused or f"{_number(n.params_total)} weights, {_number(n.kv_bytes_per_token)} bytes of cache a token"
     held = "" if n.header is None else f"; header {n.header}, {n.differences} differences"
-    return f"{n.family} ({n.likeness:.0%} of the keys; {len(n.unread)} unread): {said}{held}"
+    unlike = "; its layers have experts where the config counts none, or none where it does" if n.unlike else ""
+    return f"{n.family} ({n.likeness:.0%} of the keys; {len(n.unread)} unread): {said}{unlike}{held}"
