@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from shrunk import checkpoints
 from strangers import PLAIN
 
+from atlas.checkpoint.packing import Stored
 from atlas.drafting.near import Near, likely
 
 
@@ -44,3 +46,13 @@ def test_what_a_row_takes_of_its_own_is_kept() -> None:
     """Qwen3's class has heads 128 wide and a head of its own where nothing is stated."""
     taken = {n.family: n.taken for n in ranked("qwen9", use_sliding_window=False, max_window_layers=2)}["qwen3"]
     assert taken == {"head_dim": 128, "tie_word_embeddings": False}
+
+
+def test_a_header_that_fits_goes_first() -> None:
+    """OLMo 2's own tensors under a name nobody knows: a row that derives each of them leads, with no difference."""
+    one = checkpoints()["olmo2"]
+    text = {k: v for k, v in one.config.items() if k not in ("model_type", "architectures")}
+    listing = {name: Stored(shape, dtype) for name, (dtype, shape) in one.tensors.items()}
+    first = likely(text, "nobody", None, listing)[0]
+    assert (first.header, first.differences) == ("exact", 0)
+    assert likely(text, "nobody", None, None)[0].family != first.family
