@@ -41,7 +41,7 @@ def composed(staged: Staged, of_texts: deciding.OfTexts) -> Staged:
     _models(staged)
     _beside(staged)
     has_totals = staged.ask(f"SELECT count(hub_params_total) FROM {staged.table(MODELS.name)}") != [(0,)]
-    was_decided = has_totals and deciding.decide(staged, of_texts)
+    was_decided = deciding.decide(staged, of_texts, holding.deciding_totals())
     _designs(staged)
     _used(staged, always=was_decided)
     if has_totals:

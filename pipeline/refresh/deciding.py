@@ -14,6 +14,7 @@ from atlas import proof
 from atlas.derived import Derived
 from atlas.interpret import derive
 from pipeline.store.staged import Staged
+from schemas.tables import quoted
 
 OfTexts = Callable[[Iterable[bytes], Mapping[bytes, Derived]], Mapping[str, pl.DataFrame]]
 MANY = 500
@@ -22,13 +23,13 @@ _KEYS = {"configs": "config_id", "constants": "config_id", "features": "config_i
 _OF_DESIGNS = ("layers", "parameters", "states")
 
 
-def decide(staged: Staged, of_texts: OfTexts) -> bool:
+def decide(staged: Staged, of_texts: OfTexts, stated: Mapping[str, int]) -> bool:
     """Let the rows of such configs be those of the reading that a total proves; whether there was any.
 
-    `of_texts` makes tables of texts and of what was derived of them.
+    `of_texts` makes tables of texts and of what was derived of them; `stated` are published totals by config_id.
     """
     with staged.open() as con:
-        found = con.execute(_twofold(staged))
+        found = con.execute(_twofold(staged, stated))
         while rows := found.fetchmany(MANY):
             chosen = dict(each for raw, total in rows for each in _chosen(raw.encode(), total))
             if chosen:
@@ -64,15 +65,16 @@ def _chosen(raw: bytes, total: int) -> list[tuple[bytes, Derived]]:
     return [] if after is before else [(raw, after)]
 
 
-def _twofold(staged: Staged) -> str:
+def _twofold(staged: Staged, stated: Mapping[str, int]) -> str:
     """Configs that may have another reading, with the one total stated of them.
 
     The tie's evidence names two levels or a head of its own, or one wide layer is doubted.
     """
+    known = [f"SELECT config_id, hub_params_total AS total FROM {staged.table('models')}"]
+    known += [f"SELECT {quoted(config_id)}, {total}" for config_id, total in stated.items()]
     once = (
-        f"SELECT config_id, any_value(hub_params_total) AS total FROM {staged.table('models')}"
-        " WHERE hub_params_total IS NOT NULL AND config_id IS NOT NULL"
-        " GROUP BY config_id HAVING count(DISTINCT hub_params_total) = 1"
+        f"SELECT config_id, any_value(total) AS total FROM ({' UNION ALL '.join(known)})"
+        " WHERE total IS NOT NULL AND config_id IS NOT NULL GROUP BY config_id HAVING count(DISTINCT total) = 1"
     )
     two = "contains(e.source, 'the wrapper states none') OR contains(e.source, 'own class takes')"
     two += " OR contains(e.source, 'with another head is not tied')"

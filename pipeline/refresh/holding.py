@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache, partial
 from typing import Any
@@ -30,23 +31,31 @@ MANY = 500
 
 @cache
 def of_catalogue() -> Mapping[bytes, Derived]:
-    """The catalogue's texts, each derived once in a process: for its rows and for what is held against them.
+    """The catalogue's texts, each derived once in a process: for its rows and for what is held against them."""
+    return {entry.raw: derive(entry.raw) for entry in catalogue.load()}
 
-    Where a text can be read in two ways its published total decides.
-    """
-    return {
-        e.raw: proof.decided(derive(e.raw), *((e.expect.params_total,) if e.expect else ())) for e in catalogue.load()
-    }
+
+def deciding_totals() -> Mapping[str, int]:
+    """The published totals of the catalogue's texts that can be read in two ways, by config_id."""
+    known = of_catalogue()
+    stated = ((known.get(e.raw), e.raw, e.expect.params_total) for e in catalogue.load() if e.expect)
+    return {hashlib.sha256(raw).hexdigest(): total for derived, raw, total in stated if derived and derived.readings}
 
 
 def rows(entries: list[Entry]) -> dict[str, list[Row]]:
     """The rows that the catalogue's entries give; a refused config gives none."""
     known = of_catalogue()
-    found = [(e, d) for e in entries if (d := known.get(e.raw) or derive(e.raw)).model is not None]
+    plain = ((e, known.get(e.raw) or derive(e.raw)) for e in entries)
+    found = [(e, _read(e, d)) for e, d in plain if d.model is not None]
     return {
         "checks": [row for e, d in found if (row := check(e, d)) is not None],
         "disagreements": [row for e, d in found for row in disagreements(e.repo, d.fingerprint, _facts(e))],
     }
+
+
+def _read(entry: Entry, derived: Derived) -> Derived:
+    """The reading that the entry's published total proves."""
+    return proof.decided(derived, entry.expect.params_total) if entry.expect else derived
 
 
 def check(entry: Entry, derived: Derived) -> Row | None:

@@ -9,6 +9,7 @@ import datetime as dt
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -152,11 +153,9 @@ def _in_parts(con: duckdb.DuckDBPyConnection, configs: str) -> list[str]:
     key = CONFIGS.key[0]
     sizes = f"SELECT {key}, sum(size_bytes + {EVIDENCE}) OVER (ORDER BY {key}) // {SORTED} AS part FROM {configs}"
     firsts = [row[0] for row in con.execute(f"SELECT min({key}) FROM ({sizes}) GROUP BY part ORDER BY 1").fetchall()]
-    ends = [*(f" AND {key} < {quoted(first)}" for first in firsts[1:]), ""]
-    return [
-        f"(SELECT * FROM {configs} WHERE {key} >= {quoted(first)}{end})"
-        for first, end in zip(firsts, ends, strict=True)
-    ]
+    starts = [f"{key} >= {quoted(first)}" for first in firsts]
+    ends = [f" AND {key} < {quoted(first)}" for first in firsts[1:]]
+    return [f"(SELECT * FROM {configs} WHERE {start}{end})" for start, end in zip_longest(starts, ends, fillvalue="")]
 
 
 def sums(con: duckdb.DuckDBPyConnection) -> dict[str, tuple[int, int]]:

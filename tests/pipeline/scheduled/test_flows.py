@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import importlib.util
 import json
 import logging
@@ -20,7 +21,7 @@ from hub_server import HubServer, Population, Reply
 from pipeline import durable
 from pipeline.errors import Busy, Invalid, Upstream, Usage
 from pipeline.hub.crawl import Staged
-from pipeline.refresh import cited, records, steps, tables
+from pipeline.refresh import cited, holding, records, steps, tables
 from pipeline.refresh.records import Options
 from pipeline.store import build, shelf, snapshot
 
@@ -57,14 +58,16 @@ def test_tasks_are_plain_functions_inside(folder: Path, tmp_path: Path) -> None:
     gathered = flows.gather.fn(options)
     found = list(gathered.found)
     content = tables.tables(found, extra=cited.reported())
-    parts = flows.derive_texts.fn([one.raw for one in found if one.raw is not None])
-    assert build.digests(build.ordered(parts))["parameters"] == build.digests(build.ordered(content))["parameters"]
+    twofold = holding.deciding_totals()  # the reading of these texts is a matter of the whole, not of a batch
+    plain = [one for one in found if one.raw is not None and hashlib.sha256(one.raw).hexdigest() not in twofold]
+    parts = build.ordered(flows.derive_texts.fn([one.raw for one in plain if one.raw is not None]))
+    assert build.digests(parts)["parameters"] == build.digests(build.ordered(tables.tables(plain)))["parameters"]
     with ExitStack() as held:
         ready = flows.validate.fn(held, options, gathered, content)
         assert not list((tmp_path / "home" / "snapshots").glob("*.duckdb"))
         published = flows.publish.fn(held, ready, gathered)
-    plain = steps.gather(options)
-    again = steps.publish(options, plain, steps.tabulate(plain))
+    whole = steps.gather(options)
+    again = steps.publish(options, whole, steps.tabulate(whole))
     assert (published.entry.id, published.is_new) == (DAY.isoformat(), True)
     assert (again.entry, again.is_new) == (published.entry, False)
 
