@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from atlas.interpret import derive
-from atlas.proof import held
+from atlas.proof import held, published
 
 TEXT: dict[str, Any] = {
     "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -129,3 +129,14 @@ def test_a_t5_with_a_head_of_its_own_is_told_by_its_total() -> None:
         assert (chosen.fingerprint.verdict, chosen.fingerprint.tie_word_embeddings) == ("known", total == tied)
     assert derive(FLAN | {"tie_word_embeddings": True}).readings == ()
     assert derive(FLAN | {"architectures": ["T5EncoderModel"]}).readings == ()
+
+
+def test_the_reading_of_a_snapshot_is_found_again_by_its_design() -> None:
+    """What a total decided is the design that a snapshot holds: the same text gives it again, and no other one."""
+    plain = derive(FLAN)
+    untied = held(plain, 783_150_080)
+    again = published(plain, untied.fingerprint.design_id)
+    assert (again.fingerprint.params_total, again.fingerprint.verdict) == (783_150_080, "known")
+    assert "own total" in sources(again, "reading")[0]
+    for design_id in (None, plain.fingerprint.design_id, "of no reading"):
+        assert published(plain, design_id) is plain
