@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from atlas.derived import Derived
@@ -37,20 +39,28 @@ def decided(derived: Derived, *totals: int) -> Derived:
         return derived
     if _agrees(derived, totals):
         return _with_total(derived, frozenset(), "as it stands")
-    for reading in derived.readings:
-        other = derive(reading.data, name=derived.fingerprint.repo_id)
-        if _agrees(other, totals):
-            return _with_total(other, frozenset(reading.changes), reading.said)
-    return derived
+    return _read(derived, lambda other: _agrees(other, totals))
 
 
 def published(derived: Derived, design_id: str | None) -> Derived:
     """The reading whose design a snapshot holds, where a total decided it there; as it is where no other one has it."""
     if design_id is None or derived.fingerprint.design_id == design_id:
         return derived
+    return _read(derived, lambda other: other.fingerprint.design_id == design_id)
+
+
+def alike(changed: Derived, base: Derived) -> Derived:
+    """A changed config read as the one it was changed from, where a total or header chose among that one's readings."""
+    said = {e.value for e in base.evidence if e.field == "reading"}
+    chosen = next((r for r in changed.readings if r.said in said), None)
+    return changed if chosen is None else derive(chosen.data, name=changed.fingerprint.repo_id)
+
+
+def _read(derived: Derived, holds: Callable[[Derived], bool]) -> Derived:
+    """The first other reading that holds, with a total as its source; as it is where none does."""
     for reading in derived.readings:
         other = derive(reading.data, name=derived.fingerprint.repo_id)
-        if other.fingerprint.design_id == design_id:
+        if holds(other):
             return _with_total(other, frozenset(reading.changes), reading.said)
     return derived
 

@@ -95,4 +95,4 @@ class Found(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             raise Usage(f"--set changes a config, and {self.source} has none: give the config itself")
         if isinstance(self.raw, Refused):
             return self.derived
-        return changed(self.raw, self.name, changes)
+        return proof.alike(changed(self.raw, self.name, changes), self.derived)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from atlas.interpret import derive
-from atlas.proof import held, published
+from atlas.proof import alike, held, published
 
 TEXT: dict[str, Any] = {
     "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -140,3 +140,14 @@ def test_the_reading_of_a_snapshot_is_found_again_by_its_design() -> None:
     assert "own total" in sources(again, "reading")[0]
     for design_id in (None, plain.fingerprint.design_id, "of no reading"):
         assert published(plain, design_id) is plain
+
+
+def test_a_changed_config_is_read_as_the_one_it_was_changed_from() -> None:
+    """Half the vocabulary halves the head of its own, 16064 x 1024, and the token table; a tie that is set ties."""
+    plain = derive(FLAN)
+    untied = held(plain, 783_150_080)
+    half = derive(FLAN | {"vocab_size": 16064})
+    assert alike(half, untied).fingerprint.params_total == 783_150_080 - 2 * 16064 * 1024
+    assert alike(half, plain) is half
+    tied = derive(FLAN | {"tie_word_embeddings": True})
+    assert alike(tied, untied) is tied
