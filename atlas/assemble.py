@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from atlas.families.rules import Spec
@@ -76,6 +77,7 @@ def one_layer(c: Config, stack: Stack, mixer: Word, ffn: Word) -> Layer:
     return _joined(mixing, feeding)
 
 
+@lru_cache(maxsize=16384)
 def _joined(mixing: Half, feeding: Half) -> Layer:
     """One layer of both halves; norms of a network that stand `as_mixer` stand as those of the mixer before it."""
     if feeding.place == "as_mixer":

@@ -64,20 +64,36 @@ def by_rule(of: Subject, s: Settings) -> tuple[Held, ...]:
     if of.towers is None:
         raise Unsaid(f"the towers of {of.family.model_type} are not described, and their weights are in the files")
     drafts = drafts_stored(of, s)
-    return _held(of.model, of.family, of.towers, drafts, c, Read(s, s.digest()))
+    found = _kept(of.model, of.family, of.towers, drafts, c, Read(s, s.digest()))
+    if isinstance(found, str):
+        raise Unsaid(found)
+    return found
 
 
 @lru_cache(maxsize=4096)
-def _held(
+def _kept(
     model: Model,
     family: Family,
     towers: tuple[Tower, ...],
     drafts: bool,  # noqa: FBT001 - part of the key that the answer is kept under
     c: Context,
     read: Read,
+) -> tuple[Held, ...] | str:
+    """The same of a design and settings, which many repositories share; a text where the settings say too little."""
+    try:
+        return _held(model, family, towers, drafts, c, read.settings)
+    except Unsaid as said:
+        return str(said)
+
+
+def _held(
+    model: Model,
+    family: Family,
+    towers: tuple[Tower, ...],
+    drafts: bool,  # noqa: FBT001 - as in the key
+    c: Context,
+    s: Settings,
 ) -> tuple[Held, ...]:
-    """The same of a design and settings: many repositories share both."""
-    s = read.settings
     found = units(model, family, towers, drafts=drafts, named=named(s))
     covered(found, s)
     made = _in_part(METHODS[s.method](s, c), s)
