@@ -65,8 +65,8 @@ def by_rule(of: Subject, s: Settings) -> tuple[Held, ...]:
     c = context(of, s.method)
     if of.towers is None:
         raise Unsaid(f"the towers of {of.family.model_type} are not described, and their weights are in the files")
-    drafts = drafts_stored(of, s)
-    found = _kept(of.model, of.family, of.towers, drafts, c, Read(s, s.digest()))
+    read = Read(s, s.digest())
+    found = _kept(of.model, of.family, of.towers, drafts_stored(of, read), c, read)
     if isinstance(found, str):
         raise Unsaid(found)
     return found
@@ -145,13 +145,13 @@ def _each(found: Iterable[Unit], m: Mentions, made: Scheme) -> Iterator[Kind]:
                 yield from kinds(u, m)
 
 
-def drafts_stored(of: Subject, s: Settings) -> bool:
+def drafts_stored(of: Subject, read: Read) -> bool:
     """Whether the drafting layers are in the files.
 
     A publisher's own fp8 keeps them; any other tool where its settings name them. Raises `Unsaid` where layers are
     stored that the structure does not have.
     """
-    named = _names_drafts(s, of.model.n_layers)
+    named, s = _names_drafts(read, of.model.n_layers), read.settings
     if not named and (s.method != "fp8" or fp8.of_transformers(s)):
         return False
     if of.drafts is None or (named and not of.drafts):
@@ -159,7 +159,9 @@ def drafts_stored(of: Subject, s: Settings) -> bool:
     return bool(of.drafts)
 
 
-def _names_drafts(s: Settings, n: int) -> bool:
+@lru_cache(maxsize=4096)
+def _names_drafts(read: Read, n: int) -> bool:
+    s = read.settings
     listed = [s.get(k) for k in ("ignore", "exclude_modules", "modules_to_not_convert", "quantized_layers")]
     names = [str(x) for each in listed if isinstance(each, list | dict) for x in each]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return any(f"layers.{n}." in x or x.endswith((f"layers.{n}", f"layers.{n}*")) or "mtp" in x for x in names)
