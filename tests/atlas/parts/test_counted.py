@@ -150,6 +150,10 @@ def recurrent_cases() -> list[tuple[str, Part, dict[str, int], list[State], int]
      book("recurrent", 198 + 90 + 22 + 66 + 51 + 66, 5 + 6 + 3), [columns(18, 5), constant(18, 4, heads=2)], 144),
     ("kda by head", recurrent.kda(recurrent.Kda(11, 2, 3, 5, False, True)),
      book("recurrent", 198 + 90 + 22 + 66 + 66 + 51, 2 + 6 + 3), [columns(18, 5), constant(18, 4, heads=2)], 144),
+    ("kda narrow", recurrent.kda(recurrent.Kda(11, 2, 3, 5, True, True)),
+     book("recurrent", 198 + 90 + 22 + 66 + 51 + 51, 2 + 6 + 3), [columns(18, 5), constant(18, 4, heads=2)], 144),
+    ("kda wide", recurrent.kda(recurrent.Kda(11, 2, 3, 5, False, False)),
+     book("recurrent", 198 + 90 + 22 + 66 + 66 + 66, 2 + 6 + 3), [columns(18, 5), constant(18, 4, heads=2)], 144),
     ("lightning", recurrent.lightning(recurrent.Lightning(11, 2, 3, 4)),
      book("recurrent", 330, 6) | book("buffers", 0, 2 + 8 + 8 + 32), [constant(18, 2, heads=2)], 108),
     ("lightning normed", recurrent.lightning_normed(11, 2, 3, True), book("recurrent", 330, 6 + 3 + 3),
@@ -756,3 +760,45 @@ def test_a_tower_is_a_run_of_equal_layers() -> None:
     """Three layers of two modules."""
     found = towers.run("x", 3, (W("a", "affine", (3, 5)), W("b", "weight", (2, 2))))
     assert (found.repeats, counted(found.layers[0].parts)) == (3, book("towers", 15 + 4, 3))
+
+
+def test_words_and_names_of_parts() -> None:
+    """The short words of layer patterns, widths of heads, and names by which checkpoints call what is stated."""
+    labels = {
+        "csa": borrowed.sourced(borrowed.Sourced(C, 4, False, 1)),
+        "swa": borrowed.sourced(borrowed.Sourced(C, 0, False, None)),
+        "gdla": differential.gdla(MOTIF, 2, 1, None), "gdla-swa": differential.gdla(MOTIF, 2, 1, 9),
+        "dsa": sparse.dsa(sparse.Dsa(M, IX)), "dsa-shared": sparse.dsa(sparse.Dsa(M, IX, False)),
+    }  # fmt: skip
+    for label, found in labels.items():
+        assert isinstance(found.info, Mixing)
+        assert found.info.label == label
+        assert (found.info.head_dim, found.info.n_kv_heads) in ((6, None), (3, 1))
+    for own, label in ((True, "dsa"), (False, "dsa-shared")):
+        said = sparse.scaled(M, IX, own).info
+        assert isinstance(said, Mixing)
+        assert said.label == label
+    spanned = both_ways.spanned(12, 3, 5).info
+    assert isinstance(spanned, Mixing)
+    assert (spanned.has_bias, spanned.mask, spanned.head_dim) == (True, Mask.BIDIRECTIONAL, 2)
+    for window, mixer in ((None, Mixer.FULL_ATTENTION), (9, Mixer.SLIDING_ATTENTION)):
+        said = convolved.relative(REL._replace(window=window)).info
+        assert isinstance(said, Mixing)
+        assert said.mixer is mixer
+    names = {style: [t.name for t in drafting.fusing(FUSING._replace(style=style)).tensors if len(t.shape) == 2]
+             for style in ("eh_proj", "input_proj", "e_h_proj")}  # fmt: skip
+    assert names == {
+        "eh_proj": ["eh_proj.weight"], "input_proj": ["input_proj.weight"],
+        "e_h_proj": ["e_proj.weight", "h_proj.weight"],
+    }  # fmt: skip
+    towered = [
+        t.name for k in ("affine", "weight", "table", "tensor", "buffer") for t in towers.tensors(W("n", k, (3, 5)))
+    ]
+    assert towered == ["n.weight", "n.bias", "n.weight", "n.weight", "n", "n"]
+    assert towers.tensors(W("n", "affine", (3, 5)))[0].stored == 1
+    images = experts.for_two(experts.moe(MOE), experts.moe(MOE)).tensors
+    assert next(t.name for t in images if "vision" in t.name) == "mlp.vision_moe.gate.weight"
+    rank = latent.with_additions(latent.mla(M), latent.Additions(11, 3, 4, joint=20)).tensors[-1]
+    assert (rank.name, rank.shape) == ("self_attn.q_gate_proj.weight", (20, 10))
+    assert [t.stored for t in feeding.adapters(11, 3, 4).tensors] == [4] * 4
+    assert {t.touched for t in feeding.adapters(11, 3, 4).tensors} == {1}
