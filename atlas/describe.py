@@ -40,7 +40,7 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
     bare, rotary = design_row(model), read_rotary(c)
     dtype, quant = _storage(c)
     drafts = component(model_ledger(model), Component.MTP) if drafting.known(c) else None
-    has_towers = bool(c.rules.outer.get("has_towers")) or bool(c.opt("has_towers")) or _states_towers(data)
+    has_towers = bool(c.rules.outer.get("has_towers")) or bool(c.opt("has_towers")) or _states_towers(c, data)
     towers = read_towers(c, data) if has_towers else Towers()
     if has_towers:
         c.note("params_towers", towers.elements, Origin.DERIVED.value, towers.reason or towers.words)
@@ -80,9 +80,12 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
     return found if twice is None else doubted(found, twice, by_total=True)
 
 
-def _states_towers(data: Raw) -> bool:
-    """Whether the file describes an encoder of its own: whether its class builds one is then a rule's to say."""
-    return any(
+def _states_towers(c: Config, data: Raw) -> bool:
+    """Whether the file describes an encoder of its own: whether its class builds one is then a rule's to say.
+
+    A row whose classes build none, whatever their config describes, has the fact `builds_towers` false.
+    """
+    return c.rules.facts.get("builds_towers") is not False and any(
         isinstance(value, dict) and value != {} and key.startswith(SENSES) and key.endswith("_config")
         for key, value in data.items()
     )

@@ -153,6 +153,29 @@ def _total(values: Any) -> Any:
     return sum(_listed(values))
 
 
+def _product(values: Any) -> Any:
+    found = 1
+    for each in _listed(values):
+        found *= _whole(each)
+    return found
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int or not 0 <= value <= MAX_SIZE:
+        raise bad_value("a factor", value, "a whole number, 0 or more")
+    return value
+
+
+def _joined_lists(*values: Any) -> list[Any]:
+    """One list of lists and of single values."""
+    return [x for v in values for x in (_listed(v) if isinstance(v, list) else [v])]
+
+
+def _turned(values: Any) -> list[Any]:
+    """The last entry first."""
+    return _listed(values)[::-1]
+
+
 def _rounded(number: int, step: int) -> int:
     """Up to a multiple of the step."""
     return -(-number // step) * step
@@ -189,6 +212,9 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "either": _either,
     "within": _within,
     "total": _total,
+    "product": _product,
+    "joined": _joined_lists,
+    "turned": _turned,
     "rounded": _rounded,
     "digits": _digits,
     "part": _part,

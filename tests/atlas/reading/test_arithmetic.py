@@ -32,6 +32,10 @@ def given(name: str) -> Any:
         ("trunc(d * ratio)", 5671),  # 1152 x 4.9231 = 5671.4
         ("within(224, pair) * pair[0]", 448),
         ("d == 1152 and patch != 16", 1),
+        ("product(pair) // 448", 224),
+        ("joined(1, pair)[2]", 224),
+        ("turned(joined(pair, 7))[0]", 7),
+        ("count(joined())", 0),
     ],
 )
 def test_expressions_give_whole_numbers(text: str, value: int) -> None:
@@ -39,7 +43,10 @@ def test_expressions_give_whole_numbers(text: str, value: int) -> None:
     assert size(text, given) == value
 
 
-@pytest.mark.parametrize("text", ["d / 7", "none * 2", "pair * 2", "d // 0", "pair[2]", "d ** 9", "d / 5", "0 - d"])
+@pytest.mark.parametrize(
+    "text",
+    ["d / 7", "none * 2", "pair * 2", "d // 0", "pair[2]", "d ** 9", "d / 5", "0 - d", "product(joined(2, none))"],
+)
 def test_what_is_no_size_is_refused(text: str) -> None:
     """A remainder, a null, a list as a number, a division by zero, a negative size: refused, never rounded."""
     with pytest.raises(Refused):
