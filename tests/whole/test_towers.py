@@ -32,7 +32,7 @@ EXACT = {
         deepseek_vl_hybrid ernie4_5_vl_moe fun_asr_nano gemma3 glm46v glm4v glm4v_moe glm5_next glm_ocr glmasr glmga
         got_ocr2 granite_docling granite_speech granite_speech_plus hy_v4_vl hyperclovax_vision_v2 idefics2
         idefics3 inkling2 inkling2_loop internvl janus kimi_k25 kosmos-2 kosmos-2.5 lfm3_vl lighton_ocr llama4 llava
-        kyutai_speech_to_text
+        kyutai_speech_to_text apertus1p5 dots3_note nemo_speechlm nemotron_h_omni speech-encoder-decoder
         llava_next llava_next_video llava_onevision minicpm_ocr minicpmv4_7 mistral_large4 molmo2
         moss_transcribe_diarize muse_spark musicflamingo omniasr ovis2 paddleocr_vl paligemma pp_chart2table qianfan_ocr
         qwen2_5_omni_thinker qwen2_5_vl qwen2_audio qwen2_vl qwen3_5 qwen3_5_moe qwen3_asr
