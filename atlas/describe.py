@@ -43,7 +43,9 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
     has_towers = bool(c.rules.outer.get("has_towers")) or bool(c.opt("has_towers")) or _states_towers(c, data)
     towers = read_towers(c, data) if has_towers else Towers()
     if has_towers:
-        c.note("params_towers", towers.elements, Origin.DERIVED.value, towers.reason or towers.words)
+        how = towers.reason or towers.words or "the class builds none for a file that describes none"
+        c.note("params_towers", towers.elements, Origin.DERIVED.value, how)
+        has_towers = towers.elements != 0
     subject = Subject(model, c.rules, data, None if towers.reason else towers.towers, drafts)
     stored = storage(subject, settings_of(data))
     row = msgspec.structs.replace(

@@ -58,10 +58,7 @@ NO_TOWER = {
 }
 """Files with a part that the reference books as a projector by its name."""
 
-LANGUAGE_ALONE = {
-    "aya_vision", "fast_vlm", "gemma3n", "mllama", "perception_lm",
-    "gemma4", "gemma4_unified",  # whole classes: their bare configuration has no config of a tower
-}  # fmt: skip
+LANGUAGE_ALONE = {"aya_vision", "fast_vlm", "gemma3n", "mllama", "perception_lm"}
 """Wrappers of whose library default the reference built the language model alone."""
 
 
