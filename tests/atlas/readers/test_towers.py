@@ -272,6 +272,21 @@ def test_variants_built_by_the_library_are_met(shared: Path) -> None:
     assert wrong == {}
 
 
+def test_the_first_minicpm_v_name_an_encoder_of_timm(shared: Path) -> None:
+    """26 of 27 SigLIP layers, 15,239,504 each, as timm 1.0.31 builds them without pooling; 64 queries with positions.
+
+    412,987,248 weights less one layer; the resampler 2 x 64 x 2,304 + 1,152 x 2,304 + 5 x 2,304 ** 2 + 10 x 2,304.
+    Another encoder, or none named, is refused.
+    """
+    raw = json.loads((shared / "hub" / "configs" / "openbmb--MiniCPM-V-2.json").read_text("utf-8"))
+    resampler = 2 * 64 * 2_304 + 1_152 * 2_304 + 5 * 2_304**2 + 10 * 2_304
+    assert derive(raw).fingerprint.params_towers == 412_987_248 - 15_239_504 + resampler
+    whole = derive(raw | {"drop_vision_last_layer": False}).fingerprint
+    assert whole.params_towers == 412_987_248 + resampler
+    for other in ("eva02_enormous_patch14_clip_224.laion2b_plus", None):
+        assert "vision_encoder names no encoder that was read" in reason(derive(raw | {"vision_encoder": other}))
+
+
 @pytest.mark.parametrize(
     ("repo", "hub"),
     [
