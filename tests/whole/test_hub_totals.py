@@ -41,8 +41,6 @@ OPEN = {
     "them takes no module of the structure",
     "WizardLMTeam/WizardCoder-15B-V1.0": "neither biases, norms, positions, nor a row more or less of the table are "
     "2,127,872, and no estimate is the total",
-    "moonshotai/Kimi-K2-Instruct": "3,416 = 61 x 56 beyond the model; Kimi-K2-Base has as many beyond its scales, "
-    "Kimi-K2-Instruct-0905 and Kimi-K2-Thinking 7,808 = 61 x 128: no scales, and no 61 x 32 of rotary frequencies",
 }
 """Repositories whose total no sum explains, with what was tried; each is printed with its difference."""
 BLOCK = 128 * 128
