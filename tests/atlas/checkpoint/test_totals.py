@@ -116,6 +116,16 @@ def test_buffers_of_towers_count_and_scalars_do_not() -> None:
     assert found.note == "towers included: +270,740,287; persistent buffers of towers included: +64"
 
 
+def test_adapters_that_stand_in_the_checkpoint_count() -> None:
+    """A fine-tune of Phi-4-multimodal: adapters of 256 and 320 on matrices whose sides sum to 45,056 in 32 layers."""
+    found = check_total(derive(WIDTHS["microsoft/Phi-4-multimodal-instruct"]), 5_574_460_384)
+    assert found.note == "towers included: +1,738,438,464; persistent buffers of towers included: +160"
+    towers = derive(WIDTHS["microsoft/Phi-4-multimodal-instruct"]).towers
+    assert next(t.elements for t in towers if t.name == "adapters") == 32 * 45_056 * (256 + 320)
+    sides = (3_072 + 5_120) + 2 * 3_072 + (3_072 + 16_384) + (8_192 + 3_072)
+    assert sides == 45_056
+
+
 def test_frequencies_that_a_conversion_left_behind_are_named(shared: Path) -> None:
     """Kimi-K2-Instruct's files hold `rotary_emb.inv_freq` of 7,168 / 64 / 2 = 56 in each of 61 layers: 3,416."""
     found = check_total(held("moonshotai--Kimi-K2-Instruct", shared), 1_026_408_235_864)

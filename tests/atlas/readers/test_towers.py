@@ -305,6 +305,22 @@ def test_wrappers_make_up_their_published_totals(repo: str, hub: int) -> None:
     assert (found.params_total or 0) + (found.params_towers or 0) == hub
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("vision_lora.layer", "layers.*", "adapters of other modules"),
+        ("embd_layer.image_embd_layer.projection_cls", "linear", "another projector of images"),
+        ("embd_layer.audio_embd_layer.use_qformer", True, "another projector of sound"),
+        ("audio_processor.config.batch_norm", True, "another convolution"),
+        ("audio_processor.config.rope", True, "no rule reads audio_processor.config.rope"),
+        ("img_processor", {"layer_idx": -2}, "img_processor describes another encoder"),
+    ],
+)
+def test_phi4mm_with_other_parts_than_the_published_is_refused(key: str, value: Any, words: str) -> None:
+    """What its code builds otherwise for another word is no number here."""
+    assert words in reason(derive(changed(WIDTHS["microsoft/Phi-4-multimodal-instruct"], key, value)))
+
+
 def test_joyai_drafts_with_a_dense_layer_and_one_table() -> None:
     """The Hub's 49,286,094,592 of JoyAI-LLM-Flash are the model and its drafting layer."""
     found = derive(WIDTHS["jdopensource/JoyAI-LLM-Flash"]).fingerprint
