@@ -171,28 +171,40 @@ def _runs_by(held: Held, row: TowerRow) -> Kept[tuple[Run, ...]]:
 
 
 def _stacked(name: str, stack: Stack, scope: Lookup) -> Iterator[Run]:
-    for s in range(_bounded(stack.over, scope)):
-
-        def lookup(word: str, s: int = s) -> Any:
-            return s if word == "s" else scope(word)
-
+    for s, t in _counted(stack, scope):
+        lookup = _counting(scope, s, t)
         times = size(stack.times, lookup)
         if times > MOST_LAYERS:
             raise contradiction(f"{stack.times} is {times:,}: no tower has as many layers")
         if times:
             index = size(stack.index, lookup)
-            at = stack.at.replace("{s}", str(index))
-            yield run(name, times, tuple(_weights(m, at, index, lookup) for m in stack.modules))
+            at = _numbered(stack.at, index, t)
+            yield run(name, times, tuple(_weights(m, at, (index, t), lookup) for m in stack.modules))
 
 
-def _bounded(text: str, scope: Lookup) -> int:
-    found = size(text, scope)
+def _counted(stack: Stack, scope: Lookup) -> Iterator[tuple[int, int]]:
+    """Every s of the stack, and every t within it."""
+    for s in range(_bounded(stack.over, scope)):
+        yield from ((s, t) for t in range(_bounded(stack.within, _counting(scope, s, 0))))
+
+
+def _counting(scope: Lookup, s: int, t: int) -> Lookup:
+    counts = {"s": s, "t": t}
+    return lambda word: counts[word] if word in counts else scope(word)
+
+
+def _numbered(text: str, index: int, t: int) -> str:
+    return text.replace("{s}", str(index)).replace("{t}", str(t))
+
+
+def _bounded(text: str, lookup: Lookup) -> int:
+    found = size(text, lookup)
     if found > MOST_LAYERS:
         raise contradiction(f"{text} is {found:,}: no tower has as many stages")
     return found
 
 
-def _weights(m: Module, at: str, index: int, lookup: Any) -> Weights:
+def _weights(m: Module, at: str, counts: tuple[int, int], lookup: Lookup) -> Weights:
     shape = tuple(size(axis, lookup) for axis in m.shape)
-    name = at + m.name.replace("{s}", str(index))
+    name = at + _numbered(m.name, *counts)
     return Weights(name, m.kind, shape, size(m.copies, lookup), size(m.bias, lookup))

@@ -173,6 +173,60 @@ def _total(values: Any) -> Any:
     return sum(_listed(values))
 
 
+def _product(values: Any) -> Any:
+    found = 1
+    for each in _listed(values):
+        found *= _whole(each)
+    return found
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int or not 0 <= value <= MAX_SIZE:
+        raise bad_value("a factor", value, "a whole number, 0 or more")
+    return value
+
+
+def _per_layer(values: Any, key: Any, other: Any, layers: Any) -> list[Any]:
+    """One value per layer: what an object keyed by numbers of layers gives some of them under `key`, else the other.
+
+    Refused where the object has another kind of key.
+    """
+    found = [other] * _whole(layers)
+    for layer, given in (cast("dict[str, Any]", values) if isinstance(values, dict) else {}).items():
+        if not (layer.isdecimal() and isinstance(given, dict) and int(layer) < len(found)):
+            raise bad_value("a layer's own values", layer, "an object under the number of a layer")
+        found[int(layer)] = cast("dict[str, Any]", given).get(key, other)
+    return found
+
+
+def _names_only(values: Any, *names: Any) -> int:
+    """Whether the objects in an object have no other keys than these."""
+    held = cast("dict[str, Any]", values).values() if isinstance(values, dict) else ()
+    return int(all(isinstance(each, dict) and cast("dict[str, Any]", each).keys() <= {*names} for each in held))
+
+
+def _where(words: Any, word: Any, values: Any) -> list[Any]:
+    """The values at the places of a word in a list as long; 0 at the others."""
+    return [v if w == word else 0 for w, v in zip(_listed(words), _listed(values), strict=False)]
+
+
+def _halvings(value: Any) -> int:
+    """How often a number is halved down to one, remainders left: its logarithm to base 2, cut off."""
+    if _whole(value) < 1:
+        raise bad_value("a number to halve", value, "a positive whole number")
+    return value.bit_length() - 1
+
+
+def _joined_lists(*values: Any) -> list[Any]:
+    """One list of lists and of single values."""
+    return [x for v in values for x in (_listed(v) if isinstance(v, list) else [v])]
+
+
+def _turned(values: Any) -> list[Any]:
+    """The last entry first."""
+    return _listed(values)[::-1]
+
+
 def _rounded(number: int, step: int) -> int:
     """Up to a multiple of the step."""
     return -(-number // step) * step
@@ -209,6 +263,13 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "either": _either,
     "within": _within,
     "total": _total,
+    "product": _product,
+    "halvings": _halvings,
+    "per_layer": _per_layer,
+    "names_only": _names_only,
+    "where": _where,
+    "joined": _joined_lists,
+    "turned": _turned,
     "rounded": _rounded,
     "digits": _digits,
     "part": _part,
