@@ -6,12 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from atlas.families.loader import family
+from atlas.families.towers import Stack, tower_row
 from atlas.numbers.structure import Part
 from atlas.parts import codes, outside
 from atlas.parts.streams import low_rank
 from atlas.readers.attention import read_gqa
 from atlas.readers.ends import Made, decoder
 from atlas.readers.feeding import read_mlp
+from atlas.readers.towers import demanded, laid
+from atlas.reading.arithmetic import evaluate
 from atlas.reading.config import Config
 from atlas.reading.values import mapping
 
@@ -66,6 +69,27 @@ def scores_by_layer(c: Config) -> Made:
     return (*parts, outside.scores(c.count("hidden_size"), scored)), cls
 
 
+def modules(c: Config) -> Made:
+    """A table of tokens, and the modules beside the stack that the row of towers states which the fact names.
+
+    They belong to the model: what makes sound of an encoder's states, or states of sound.
+    """
+    parts, cls = decoder(c)
+    row = tower_row(c.rules.facts["modules"])
+
+    def lookup(name: str) -> Any:
+        return evaluate(row.sizes[name], lookup) if name in row.sizes else c.need(name)
+
+    demanded(row, lookup, c.rules.model_type)
+    made = [outside.modules(_called(each), n, held, each.role) for each in row.stacks for n, held in laid(each, lookup)]
+    return (*parts, *(p for p in made if p.tensors)), cls
+
+
+def _called(each: Stack) -> str:
+    """The module of the model that a stack belongs to, or its own first one where it stands alone."""
+    return each.at.partition(".")[0] or each.modules[0].name.rpartition(".")[2]
+
+
 def _predictor(c: Config, d: int) -> tuple[Part, ...]:
     raw: Any = mapping("code_predictor_config", c.need("code_predictor_config"))
     inner = Config(raw, family(PREDICTOR), None, c.prefix + "code_predictor_config.")
@@ -77,5 +101,5 @@ def _predictor(c: Config, d: int) -> tuple[Part, ...]:
 
 
 ENDS: dict[str, Callable[[Config], Made]] = {
-    f.__name__: f for f in (low_rank_streams, drafter, canvas, talker, codebooks, scores_by_layer)
+    f.__name__: f for f in (low_rank_streams, drafter, canvas, talker, codebooks, scores_by_layer, modules)
 }

@@ -10,7 +10,7 @@ from atlas.numbers.structure import Run
 from atlas.numbers.towers import Tower
 from atlas.parse import Raw
 from atlas.parts.towers import Weights, run
-from atlas.reading.arithmetic import evaluate, size
+from atlas.reading.arithmetic import Lookup, evaluate, size
 from atlas.reading.config import TOKENS, Config
 from atlas.refusal import Refused, contradiction, not_derivable, shown
 
@@ -96,10 +96,8 @@ class Scope:
         return _ABSENT
 
     def check(self) -> None:
-        """Raise `Refused` where a demand of the row is not met, or a key was read by nobody."""
-        for demand, words in self.row.demands.items():
-            if not evaluate(demand, self):
-                raise not_derivable(f"{self.where or 'the wrapper'}: {words}")
+        """Raise `Refused` where a demand of the row is not met."""
+        demanded(self.row, self, self.where or "the wrapper")
 
     def check_read(self) -> None:
         """Raise `Refused` where a key of the config was read by nobody and reviewed by nobody."""
@@ -166,7 +164,12 @@ def _runs(held: Held, scope: Scope) -> Iterator[Run]:
         yield from _stacked(held.name, stack, scope)
 
 
-def _stacked(name: str, stack: Stack, scope: Scope) -> Iterator[Run]:
+def _stacked(name: str, stack: Stack, scope: Lookup) -> Iterator[Run]:
+    return (run(name, times, weights) for times, weights in laid(stack, scope))
+
+
+def laid(stack: Stack, scope: Lookup) -> Iterator[tuple[int, tuple[Weights, ...]]]:
+    """The modules of each group of a stack, and how often they are there; raises `Refused`."""
     for s in range(_bounded(stack.over, scope)):
 
         def lookup(word: str, s: int = s) -> Any:
@@ -178,10 +181,17 @@ def _stacked(name: str, stack: Stack, scope: Scope) -> Iterator[Run]:
         if times:
             index = size(stack.index, lookup)
             at = stack.at.replace("{s}", str(index))
-            yield run(name, times, tuple(_weights(m, at, index, lookup) for m in stack.modules))
+            yield times, tuple(_weights(m, at, index, lookup) for m in stack.modules)
 
 
-def _bounded(text: str, scope: Scope) -> int:
+def demanded(row: TowerRow, lookup: Lookup, where: str) -> None:
+    """Raise `Refused` where a demand of the row is not met."""
+    for demand, words in row.demands.items():
+        if not evaluate(demand, lookup):
+            raise not_derivable(f"{where}: {words}")
+
+
+def _bounded(text: str, scope: Lookup) -> int:
     found = size(text, scope)
     if found > MOST_LAYERS:
         raise contradiction(f"{text} is {found:,}: no tower has as many stages")

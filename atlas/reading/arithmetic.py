@@ -89,8 +89,9 @@ def _divided(node: Any, left: float, right: float) -> int | float:
 
 
 def _compared(node: Any, lookup: Lookup) -> int:
-    left, right = _value(node.left, lookup), _value(node.comparators[0], lookup)
-    return int(_COMPARED[type(node.ops[0])](left, right))
+    kind, other = cast("type[ast.cmpop]", type(node.ops[0])), node.comparators[0]
+    read = _value if kind in (ast.Eq, ast.NotEq) else _number  # nothing but numbers has an order
+    return int(_COMPARED[kind](read(node.left, lookup), read(other, lookup)))
 
 
 def _unary(node: Any, lookup: Lookup) -> int | float:

@@ -7,7 +7,8 @@ counts before it (`use_head x tensor: ...`). Braces write several names at once.
 times under `at`, `{i}` being the index; `over` repeats the stack itself, `s` counting them and `{s}` in names being
 `index` (`s` where the row says nothing). A wrapper's row lists its `[[towers]]`: the key of each config, the row it is
 read by, the prefixes that checkpoints use, or modules of its own. Names with a dot lead to another scope: `text` is the
-language model, `wrapper` the wrapper, any other the tower of that name.
+language model, `wrapper` the wrapper, any other the tower of that name. A row of modules that belong to a model itself
+(ends `modules`) has no defaults of its own: the family's row answers, and `role` says what a token does with them.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ class Stack(msgspec.Struct, frozen=True):
     times: str = "1"
     over: str = "1"
     index: str = "s"
+    role: str = "matmul"  # what a token does with modules that belong to the model itself; a tower's cost it nothing
 
 
 class Held(msgspec.Struct, frozen=True):
