@@ -61,14 +61,18 @@ def text_table(d: int, rows: int, width: int) -> Part:
     return part("embedding.text", made)
 
 
+KINDS = {Component.EMBEDDING: "embedding", Component.UNEMBEDDING: "head"}
+"""What a part of such modules is called; any other stands beside the stack under its own name."""
+
+
 @lru_cache(maxsize=4096)
-def modules(name: str, times: int, weights: tuple[Weights, ...], role: str) -> Part:
+def modules(name: str, times: int, weights: tuple[Weights, ...], role: str, component: str) -> Part:
     """Equal modules of a model outside its stack, `times` of them; a vector multiplies nothing, whatever the role."""
-    made: list[Tensor] = []
+    counted, made = Component(component), list[Tensor]()
     for w in weights:
         for t in tensors(w):
             plain = t.role is not Role.MATMUL or (w.kind == "tensor" and role == Role.MATMUL)
             own = Role.LOOKUP if t.role is Role.LOOKUP else Role.VECTOR if plain else Role(role)
             copies = times * t.stored
-            made.append(Tensor(t.name.replace("{i}", "{e}"), t.shape, X, own, copies, copies))
-    return part(f"beside.{name}", made)
+            made.append(Tensor(t.name.replace("{i}", "{e}"), t.shape, counted, own, copies, copies))
+    return part(KINDS.get(counted, f"beside.{name}"), made)

@@ -49,6 +49,7 @@ class Stack(msgspec.Struct, frozen=True):
     over: str = "1"
     index: str = "s"
     role: str = "matmul"  # what a token does with modules that belong to the model itself; a tower's cost it nothing
+    component: str = "other"  # what those modules count as
 
 
 class Held(msgspec.Struct, frozen=True):
