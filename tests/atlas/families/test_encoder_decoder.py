@@ -56,7 +56,9 @@ def test_the_cache_is_the_decoders() -> None:
     """Two layers of 768 keep 2 x 768 of every token, and as much of every token of the source."""
     row = pair({"model_type": "bert"}, {"model_type": "bert", "num_hidden_layers": 2})
     assert row.kv_bytes_per_token == row.cross_kv_bytes_per_source_token == 2 * 2 * 768 * 2
-    assert row.source_flops_per_token > 2 * 12 * 12 * 768**2
+    source = 12 * (4 * 768**2 + 2 * 768 * 3_072) + 2 * 2 * 768**2  # the encoder, and keys and values of the source
+    assert row.source_flops_per_token == 2 * source
+    assert row.attention_flops_per_token_4k == 2 * 4 * 768 * 4_096
 
 
 def test_stacks_that_share_their_weights_are_refused() -> None:
