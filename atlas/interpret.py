@@ -33,8 +33,11 @@ from atlas.reading.derivations import settle
 from atlas.reading.doubts import doubts
 from atlas.reading.encoder import encoder_reader
 from atlas.reading.kind import named_kind
-from atlas.refusal import Refused, not_derivable, shown
+from atlas.refusal import Refused, contradiction, not_derivable, shown
 from schemas.vocabulary import Verdict
+
+ATTENDED = "cross_attention_hidden_size"
+"""The width of a source that a decoder attends to, where it says so."""
 
 
 def derive(raw: bytes | Raw, *, name: str | None = None) -> Derived:
@@ -105,7 +108,8 @@ def stacked(c: Config) -> tuple[Run, ...]:
 def joined(c: Config, parts: tuple[Part, ...], runs: tuple[Run, ...]) -> tuple[tuple[Part, ...], tuple[Run, ...]]:
     """A decoder, and before it the encoder of its source where a wrapper holds one by a row of its own.
 
-    A matrix stands between them where their widths differ, unless the decoder says that it attends to that width.
+    A matrix stands between them where their widths differ; a decoder that says it attends to another width than its own
+    has none, and no class in these rows has keys and values of that width.
     """
     inner = source(c)
     if inner is None:
@@ -122,7 +126,11 @@ def joined(c: Config, parts: tuple[Part, ...], runs: tuple[Run, ...]) -> tuple[t
         r._replace(layers=tuple(renamed_layer(x, tuple(spelled.usual(n) for n in names_in(x))) for x in r.layers))
         for r in own
     )
-    width, d = inner.count("hidden_size"), c.count("hidden_size")
-    if width != d and c.opt("cross_attention_hidden_size") is None:
+    width, d, attended = inner.count("hidden_size"), c.count("hidden_size"), c.raw.get(ATTENDED)
+    if attended not in (None, d):
+        raise contradiction(f"{c.prefix}{ATTENDED} is {shown(attended)}: keys and values are made from {d}")
+    if width != d:
+        if attended is not None:
+            raise contradiction(f"{c.prefix}{ATTENDED} is {attended}, and the encoder {width} wide")
         made += (projected_source(d, width),)
     return (*parts, *made), (*runs, *own)

@@ -90,3 +90,38 @@ def test_samba_takes_turns() -> None:
     assert row.kv_bytes_per_token_first == 2 * 2 * 9 * 128 * 2
     assert (row.kv_bytes_per_token, row.sliding_window) == (0, 512)
     assert row.state_bytes_constant == 2 * (4_608 * 4 * 2 + 4_608 * 16 * 4)
+
+
+SMALL = {
+    "model_type": "bert", "hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 96,
+    "vocab_size": 500,
+}  # fmt: skip
+VIT = {"model_type": "vit", "hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4}
+
+
+@pytest.mark.parametrize("said", [{}, {"tie_word_embeddings": True}, {"tie_word_embeddings": False}])
+@pytest.mark.parametrize(("inner", "total"), [("tied", 115_924), ("untied", 148_424)])
+def test_the_decoder_alone_says_whether_its_head_is_tied(said: dict[str, bool], inner: str, total: int) -> None:
+    """VisionEncoderDecoderModel and EncoderDecoderModel build the decoder by its own config, whatever stands above.
+
+    148,424 - 115,924 = 500 x 64 of the head and 500 of a second bias (VisionEncoderDecoderModel on the meta device).
+    """
+    decoder = {**SMALL, **DECODES, "tie_word_embeddings": inner == "tied"}
+    seen = {
+        "model_type": "vision-encoder-decoder",
+        "architectures": ["VisionEncoderDecoderModel"],
+        "encoder": VIT,
+        **said,
+    }
+    assert derive({**seen, "decoder": decoder}).fingerprint.params_total == total
+    read = {"model_type": "encoder-decoder", "architectures": ["EncoderDecoderModel"], "encoder": SMALL, **said}
+    row = derive({**read, "decoder": decoder}).fingerprint
+    encoder = (500 + 512 + 2) * 64 + 2 * 64 + 4 * 65 * 64 + 2 * 64 * 96 + 96 + 64 + 4 * 64 + 65 * 64
+    assert row.params_total == total + encoder
+
+
+@pytest.mark.parametrize(("width", "stated"), [(32, 32), (64, 32), (32, 64)])
+def test_a_width_that_no_matrix_has_is_refused(width: int, stated: int) -> None:
+    """A decoder that attends to another width than its own, or to another than the encoder has: it could not run."""
+    decoder = {**SMALL, "cross_attention_hidden_size": stated}
+    assert pair({**SMALL, "hidden_size": width}, decoder).refusal_kind == "contradiction"
