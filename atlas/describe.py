@@ -155,6 +155,7 @@ def _context(rotary: Rotary, bare: Fingerprint) -> dict[str, Any]:
     }
 
 
+@lru_cache(maxsize=16384)
 def _growth(model: Model, max_context: int | None) -> float | None:
     """Growth at the stated context; None where nothing is kept between steps."""
     return growth_bytes_per_token(model, max_context) if model.has_cache else None

@@ -68,7 +68,8 @@ def _tokens(c: Config, stacks: tuple[str, ...], all_tied: bool) -> list[Tensor]:
     if c.word("tables") == "per_language":
         share, either = bool(c.opt("share_encoder_decoder_embeddings")), bool(c.rules.facts.get("ties_languages"))
         parted = ("encoder",) if not share and not (all_tied and either) and len(stacks) > 1 else ()
-        if share and not all_tied and not either:  # the shared table is made, and nothing ties the stacks' own to it
+        # the shared table is made, and nothing ties the stacks' own to it; a decoder alone has its own and no other
+        if share and not all_tied and not either and len(stacks) > 1:
             parted = stacks
         return shared + tables.stack_tables(False, parted, vocab if source is None else source, d)
     if c.word("tables") == "one" or all_tied:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, NamedTuple, cast
 
 from atlas.families.towers import Held, Module, Stack, TowerRow, available, reviewed, tower_row
@@ -10,7 +11,8 @@ from atlas.numbers.structure import Run
 from atlas.numbers.towers import Tower
 from atlas.parse import Raw
 from atlas.parts.towers import Weights, run
-from atlas.reading.arithmetic import Lookup, evaluate, size
+from atlas.reading.answered import Kept, Lookup
+from atlas.reading.arithmetic import evaluate, size
 from atlas.reading.config import TOKENS, Config
 from atlas.refusal import Refused, contradiction, not_derivable, shown
 
@@ -117,7 +119,7 @@ def _towers(c: Config, data: Raw, row: TowerRow) -> Iterator[Tower]:
     for held, scope in scopes:
         if scope is None or (held.needs and held.needs not in beside):
             continue
-        runs = tuple(_runs(held, scope))
+        runs = _runs_by(held, scope.row)(scope)
         yield Tower(held.name, scope.row.model_type, held.at, runs)
     for _, scope in scopes:
         if scope is not None and scope is not wrapper:
@@ -161,12 +163,14 @@ def _chosen(held: Held, raw: Mapping[str, Any], wrapper: Scope) -> str:
     raise not_derivable(f"{wrapper.row.model_type} over a tower {shown(stated)}: no rules for it")
 
 
-def _runs(held: Held, scope: Scope) -> Iterator[Run]:
-    for stack in (*(scope.row.stacks if held.config else ()), *held.stacks):
-        yield from _stacked(held.name, stack, scope)
+@cache
+def _runs_by(held: Held, row: TowerRow) -> Kept[tuple[Run, ...]]:
+    """The layers of a tower by the answers to what its row asks for."""
+    stacks = (*(row.stacks if held.config else ()), *held.stacks)
+    return Kept(lambda scope: tuple(run for stack in stacks for run in _stacked(held.name, stack, scope)))
 
 
-def _stacked(name: str, stack: Stack, scope: Scope) -> Iterator[Run]:
+def _stacked(name: str, stack: Stack, scope: Lookup) -> Iterator[Run]:
     for s, t in _counted(stack, scope):
         lookup = _counting(scope, s, t)
         times = size(stack.times, lookup)
@@ -178,13 +182,13 @@ def _stacked(name: str, stack: Stack, scope: Scope) -> Iterator[Run]:
             yield run(name, times, tuple(_weights(m, at, (index, t), lookup) for m in stack.modules))
 
 
-def _counted(stack: Stack, scope: Scope) -> Iterator[tuple[int, int]]:
+def _counted(stack: Stack, scope: Lookup) -> Iterator[tuple[int, int]]:
     """Every s of the stack, and every t within it."""
     for s in range(_bounded(stack.over, scope)):
         yield from ((s, t) for t in range(_bounded(stack.within, _counting(scope, s, 0))))
 
 
-def _counting(scope: Scope, s: int, t: int) -> Lookup:
+def _counting(scope: Lookup, s: int, t: int) -> Lookup:
     counts = {"s": s, "t": t}
     return lambda word: counts[word] if word in counts else scope(word)
 

@@ -9,24 +9,25 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, cast
 
 from atlas.refusal import bad_value, contradiction
 
 Lookup = Callable[[str], Any]
+Answer = Callable[[Lookup], Any]
 MAX_SIZE = 2**40
 _EXPONENTS = 8
 
 
 def evaluate(text: str, lookup: Lookup) -> Any:
     """The value of an expression; `lookup` answers for names. Raises `Refused` where an operand is no number."""
-    return _value(parsed(text), lookup)
+    return compiled(text)(lookup)
 
 
 def size(text: str, lookup: Lookup) -> int:
     """The value as a length or a count, 0 allowed; raises `Refused`."""
-    found = evaluate(text, lookup)
+    found = compiled(text)(lookup)
     if type(found) is bool:
         return int(found)
     if type(found) is float and found.is_integer():
@@ -37,49 +38,60 @@ def size(text: str, lookup: Lookup) -> int:
 
 
 @lru_cache(maxsize=4096)
-def parsed(text: str) -> ast.expr:
-    """The expression as a tree; raises `SyntaxError` where a row is written wrongly."""
-    return ast.parse(text, mode="eval").body
+def compiled(text: str) -> Answer:
+    """The expression as one function of its names; raises `SyntaxError` where a row is written wrongly."""
+    return _value(ast.parse(text, mode="eval").body)
 
 
-def _value(node: ast.expr, lookup: Lookup) -> Any:
+def _value(node: ast.expr) -> Answer:
     made = _NODES.get(type(node))
     if made is None:
         raise SyntaxError(f"not arithmetic: {ast.unparse(node)}")
-    return made(node, lookup)
+    return made(node)
 
 
-def _name(node: Any, lookup: Lookup) -> Any:
-    return lookup(_dotted(node))
+def _name(node: Any) -> Answer:
+    name = _dotted(node)
+    return lambda lookup: lookup(name)
 
 
 def _dotted(node: Any) -> str:
     return node.id if isinstance(node, ast.Name) else f"{_dotted(node.value)}.{node.attr}"
 
 
-def _constant(node: Any, lookup: Lookup) -> Any:  # noqa: ARG001 - every node is read alike
-    return node.value
+def _constant(node: Any) -> Answer:
+    return lambda _: node.value
 
 
-def _number(node: ast.expr, lookup: Lookup) -> int | float:
-    found = _value(node, lookup)
-    if type(found) is bool:
-        return int(found)
-    if type(found) not in (int, float) or abs(found) > MAX_SIZE:
-        raise bad_value(ast.unparse(node), found, "a number")
-    return found
+def _number(node: ast.expr) -> Callable[[Lookup], int | float]:
+    value = _value(node)
+
+    def number(lookup: Lookup) -> int | float:
+        found = value(lookup)
+        if type(found) is bool:
+            return int(found)
+        if type(found) not in (int, float) or abs(found) > MAX_SIZE:
+            raise bad_value(ast.unparse(node), found, "a number")
+        return found
+
+    return number
 
 
-def _binary(node: Any, lookup: Lookup) -> int | float:
-    left, right = _number(node.left, lookup), _number(node.right, lookup)
+def _binary(node: Any) -> Answer:
+    first, second = _number(node.left), _number(node.right)
     kind = cast("type[ast.operator]", type(node.op))
-    if kind in (ast.Div, ast.FloorDiv, ast.Mod) and not right:
-        raise contradiction(f"{ast.unparse(node)} divides by zero")
-    if kind is ast.Div:
-        return _divided(node, left, right)
-    if kind is ast.Pow and right > _EXPONENTS:
-        raise bad_value(ast.unparse(node.right), right, f"at most {_EXPONENTS}")
-    return _OPERATORS[kind](left, right)
+    apply = partial(_divided, node) if kind is ast.Div else _OPERATORS[kind]
+    divides = kind in (ast.Div, ast.FloorDiv, ast.Mod)
+
+    def binary(lookup: Lookup) -> int | float:
+        left, right = first(lookup), second(lookup)
+        if divides and not right:
+            raise contradiction(f"{ast.unparse(node)} divides by zero")
+        if kind is ast.Pow and right > _EXPONENTS:
+            raise bad_value(ast.unparse(node.right), right, f"at most {_EXPONENTS}")
+        return apply(left, right)
+
+    return binary
 
 
 def _divided(node: Any, left: float, right: float) -> int | float:
@@ -88,33 +100,41 @@ def _divided(node: Any, left: float, right: float) -> int | float:
     return left // right if type(left) is int and type(right) is int else left / right
 
 
-def _compared(node: Any, lookup: Lookup) -> int:
-    left, right = _value(node.left, lookup), _value(node.comparators[0], lookup)
-    return int(_COMPARED[type(node.ops[0])](left, right))
+def _compared(node: Any) -> Answer:
+    left, right, compare = _value(node.left), _value(node.comparators[0]), _COMPARED[type(node.ops[0])]
+    return lambda lookup: int(compare(left(lookup), right(lookup)))
 
 
-def _unary(node: Any, lookup: Lookup) -> int | float:
+def _unary(node: Any) -> Answer:
     if isinstance(node.op, ast.Not):
-        return int(not _value(node.operand, lookup))
-    return -_number(node.operand, lookup)
+        value = _value(node.operand)
+        return lambda lookup: int(not value(lookup))
+    number = _number(node.operand)
+    return lambda lookup: -number(lookup)
 
 
-def _joined(node: Any, lookup: Lookup) -> int:
+def _joined(node: Any) -> Answer:
     """Whether one of several holds (`or`), or all of them (`and`)."""
-    fold = any if isinstance(node.op, ast.Or) else all
-    return int(fold(_value(v, lookup) for v in node.values))
+    fold, values = any if isinstance(node.op, ast.Or) else all, [_value(v) for v in node.values]
+    return lambda lookup: int(fold(value(lookup) for value in values))
 
 
-def _indexed(node: Any, lookup: Lookup) -> Any:
-    values, at = _value(node.value, lookup), _value(node.slice, lookup)
-    held = _listed(values)
-    if type(at) is not int or not -len(held) <= at < len(held):
-        raise bad_value(ast.unparse(node.value), values, "a list that is long enough")
-    return held[at]
+def _indexed(node: Any) -> Answer:
+    listed, index = _value(node.value), _value(node.slice)
+
+    def indexed(lookup: Lookup) -> Any:
+        values, at = listed(lookup), index(lookup)
+        held = _listed(values)
+        if type(at) is not int or not -len(held) <= at < len(held):
+            raise bad_value(ast.unparse(node.value), values, "a list that is long enough")
+        return held[at]
+
+    return indexed
 
 
-def _called(node: Any, lookup: Lookup) -> Any:
-    return FUNCTIONS[node.func.id](*(_value(a, lookup) for a in node.args))
+def _called(node: Any) -> Answer:
+    function, values = FUNCTIONS[node.func.id], [_value(a) for a in node.args]
+    return lambda lookup: function(*[value(lookup) for value in values])
 
 
 def _first(value: Any) -> Any:
@@ -271,7 +291,7 @@ _COMPARED: Mapping[type, Callable[[Any, Any], Any]] = {
     ast.LtE: operator.le,
     ast.GtE: operator.ge,
 }
-_NODES: Mapping[type, Callable[[Any, Lookup], Any]] = {
+_NODES: Mapping[type, Callable[[Any], Answer]] = {
     ast.Constant: _constant,
     ast.Name: _name,
     ast.Attribute: _name,

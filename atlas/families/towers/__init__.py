@@ -51,7 +51,7 @@ class Stack(msgspec.Struct, frozen=True):
     index: str = "s"
 
 
-class Held(msgspec.Struct, frozen=True):
+class Held(msgspec.Struct, frozen=True, eq=False):
     """A tower that a wrapper holds; `config` is a dotted key, empty where the wrapper's own keys describe it."""
 
     name: str
