@@ -11,8 +11,8 @@ from atlas.numbers.structure import Run
 from atlas.numbers.towers import Tower
 from atlas.parse import Raw
 from atlas.parts.towers import Weights, run
-from atlas.reading.answered import Kept, Lookup
-from atlas.reading.arithmetic import evaluate, size
+from atlas.reading.answered import Kept
+from atlas.reading.arithmetic import Lookup, evaluate, size
 from atlas.reading.config import TOKENS, Config
 from atlas.refusal import Refused, contradiction, not_derivable, shown
 
@@ -98,10 +98,8 @@ class Scope:
         return _ABSENT
 
     def check(self) -> None:
-        """Raise `Refused` where a demand of the row is not met, or a key was read by nobody."""
-        for demand, words in self.row.demands.items():
-            if not evaluate(demand, self):
-                raise not_derivable(f"{self.where or 'the wrapper'}: {words}")
+        """Raise `Refused` where a demand of the row is not met."""
+        demanded(self.row, self, self.where or "the wrapper")
 
     def check_read(self) -> None:
         """Raise `Refused` where a key of the config was read by nobody and reviewed by nobody."""
@@ -171,6 +169,11 @@ def _runs_by(held: Held, row: TowerRow) -> Kept[tuple[Run, ...]]:
 
 
 def _stacked(name: str, stack: Stack, scope: Lookup) -> Iterator[Run]:
+    return (run(name, times, weights) for times, weights in laid(stack, scope))
+
+
+def laid(stack: Stack, scope: Lookup) -> Iterator[tuple[int, tuple[Weights, ...]]]:
+    """The modules of each group of a stack, and how often they are there; raises `Refused`."""
     for s, t in _counted(stack, scope):
         lookup = _counting(scope, s, t)
         times = size(stack.times, lookup)
@@ -179,7 +182,7 @@ def _stacked(name: str, stack: Stack, scope: Lookup) -> Iterator[Run]:
         if times:
             index = size(stack.index, lookup)
             at = _numbered(stack.at, index, t)
-            yield run(name, times, tuple(_weights(m, at, (index, t), lookup) for m in stack.modules))
+            yield times, tuple(_weights(m, at, (index, t), lookup) for m in stack.modules)
 
 
 def _counted(stack: Stack, scope: Lookup) -> Iterator[tuple[int, int]]:
@@ -195,6 +198,13 @@ def _counting(scope: Lookup, s: int, t: int) -> Lookup:
 
 def _numbered(text: str, index: int, t: int) -> str:
     return text.replace("{s}", str(index)).replace("{t}", str(t))
+
+
+def demanded(row: TowerRow, lookup: Lookup, where: str) -> None:
+    """Raise `Refused` where a demand of the row is not met."""
+    for demand, words in row.demands.items():
+        if not evaluate(demand, lookup):
+            raise not_derivable(f"{where}: {words}")
 
 
 def _bounded(text: str, lookup: Lookup) -> int:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from atlas.reading.arithmetic import Lookup
+
 T = TypeVar("T")
-Lookup = Callable[[str], Any]
 MOST = 256
 """Results that are kept; with one more all are let go."""
 

@@ -101,7 +101,9 @@ def _divided(node: Any, left: float, right: float) -> int | float:
 
 
 def _compared(node: Any) -> Answer:
-    left, right, compare = _value(node.left), _value(node.comparators[0]), _COMPARED[type(node.ops[0])]
+    kind = cast("type[ast.cmpop]", type(node.ops[0]))
+    read = _value if kind in (ast.Eq, ast.NotEq) else _number  # nothing but numbers has an order
+    left, right, compare = read(node.left), read(node.comparators[0]), _COMPARED[kind]
     return lambda lookup: int(compare(left(lookup), right(lookup)))
 
 

@@ -121,7 +121,7 @@ def _held(totals: dict[str, int]) -> Iterator[Held]:
         why = "a round figure, no count" if total % MILLION == 0 else OF_THE_FILE.get(repo)
         raw = json.loads(file.read_text("utf-8"))
         why = "reckoned from the config, no count" if total in _estimates(derived, raw) else why
-        more = total - row["derived"]
+        more = total - int(str(row["derived"]))
         yield Held(repo, row["result"] == "exact" or more in (IN_SHARDS.get(repo), IN_FORM.get(repo)), why, more)
 
 

@@ -8,7 +8,8 @@ repeats modules `times` times under `at`, `{i}` being the index; `over` repeats 
 `{s}` in names being `index` (`s` where the row says nothing); `within` repeats it again in each of those, `t` and
 `{t}` counting. A wrapper's row lists its `[[towers]]`: the key of each config, the row it is read by, the prefixes
 that checkpoints use, or modules of its own. Names with a dot lead to another scope: `text` is the language model,
-`wrapper` the wrapper, any other the tower of that name.
+`wrapper` the wrapper, any other the tower of that name. A row of modules that belong to a model itself (ends
+`modules`) has no defaults of its own: the family's row answers, and `role` says what a token does with them.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ class Stack(msgspec.Struct, frozen=True):
     over: str = "1"
     within: str = "1"
     index: str = "s"
+    role: str = "matmul"  # what a token does with modules that belong to the model itself; a tower's cost it nothing
+    component: str = "other"  # what those modules count as
 
 
 class Held(msgspec.Struct, frozen=True, eq=False):

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from atlas.reading import answered
-from atlas.reading.answered import Kept, Lookup
+from atlas.reading.answered import Kept
+from atlas.reading.arithmetic import Lookup
 from atlas.refusal import Refused, contradiction
 
 
