@@ -294,6 +294,9 @@ def test_the_first_minicpm_v_name_an_encoder_of_timm(shared: Path) -> None:
         ("AIDC-AI/Ovis2.5-2B", 2_570_429_672),
         ("AIDC-AI/Ovis2.6-30B-A3B", 31_381_977_320),
         ("internlm/Intern-S1-mini", 8_538_804_224),
+        ("deepseek-community/DeepSeek-OCR-2", 3_389_119_360),
+        ("rednote-hilab/dots.ocr", 3_039_179_264),
+        ("stepfun-ai/GOT-OCR2_0", 716_033_280 - 151_860 * 1_024),  # the tied head is stored again
         ("facebook/Perception-LM-1B", 1_533_524_992),
         ("facebook/Perception-LM-3B", 3_516_753_920),
         ("facebook/Perception-LM-8B", 9_794_260_736),
