@@ -294,6 +294,7 @@ def test_the_first_minicpm_v_name_an_encoder_of_timm(shared: Path) -> None:
         ("AIDC-AI/Ovis2.5-2B", 2_570_429_672),
         ("AIDC-AI/Ovis2.6-30B-A3B", 31_381_977_320),
         ("internlm/Intern-S1-mini", 8_538_804_224),
+        ("deepseek-ai/deepseek-vl-1.3b-chat", 1_975_235_584),
         ("deepseek-community/DeepSeek-OCR-2", 3_389_119_360),
         ("rednote-hilab/dots.ocr", 3_039_179_264),
         ("stepfun-ai/GOT-OCR2_0", 716_033_280 - 151_860 * 1_024),  # the tied head is stored again
@@ -322,6 +323,20 @@ def test_wrappers_make_up_their_published_totals(repo: str, hub: int) -> None:
 def test_phi4mm_with_other_parts_than_the_published_is_refused(key: str, value: Any, words: str) -> None:
     """What its code builds otherwise for another word is no number here."""
     assert words in reason(derive(changed(WIDTHS["microsoft/Phi-4-multimodal-instruct"], key, value)))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("vision_config.params.select_layer", -2, "cut short"),
+        ("vision_config.params.model_name", "siglip_so400m_patch14_384", "an encoder other than siglip_large"),
+        ("vision_config.cls", "HybridVisionTower", "an encoder other than CLIPVisionTower"),
+        ("gen_vision_config", {"cls": "VQ-16"}, "an image generator"),
+    ],
+)
+def test_deepseek_vl_with_other_parts_is_refused(key: str, value: Any, words: str) -> None:
+    """Janus' generator and other encoders under the same model_type are no number here."""
+    assert words in reason(derive(changed(WIDTHS["deepseek-ai/deepseek-vl-1.3b-chat"], key, value)))
 
 
 def test_joyai_drafts_with_a_dense_layer_and_one_table() -> None:
