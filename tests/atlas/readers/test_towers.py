@@ -297,6 +297,7 @@ def test_the_first_minicpm_v_name_an_encoder_of_timm(shared: Path) -> None:
         ("Qwen/Qwen3-TTS-12Hz-0.6B-Base", 914_643_008),
         ("Qwen/Qwen3-TTS-12Hz-0.6B-CustomVoice", 905_788_672),
         ("allenai/Molmo-72B-0924", 73_308_285_952),
+        ("openbmb/MiniCPM-Llama3-V-2_5", 8_537_092_336),
         ("deepseek-ai/deepseek-vl-1.3b-chat", 1_975_235_584),
         ("deepseek-community/DeepSeek-OCR-2", 3_389_119_360),
         ("rednote-hilab/dots.ocr", 3_039_179_264),
