@@ -343,6 +343,18 @@ def test_deepseek_vl_with_other_parts_is_refused(key: str, value: Any, words: st
     assert words in reason(derive(changed(WIDTHS["deepseek-ai/deepseek-vl-1.3b-chat"], key, value)))
 
 
+@pytest.mark.parametrize("wrapper", ["vision-encoder-decoder", "speech-encoder-decoder"])
+@pytest.mark.parametrize("model_type", [None, "swin", "hubert"])
+def test_an_encoder_before_a_decoder_is_read_by_its_own_model_type(wrapper: str, model_type: str | None) -> None:
+    """Another encoder, or one that states no model_type, is never taken for the one that is described."""
+    decoder = {"model_type": "bert", "hidden_size": 48, "num_attention_heads": 4, "num_hidden_layers": 2}
+    decoder |= {"is_decoder": True, "add_cross_attention": True}
+    encoder = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 72}
+    named = {} if model_type is None else {"model_type": model_type}
+    found = derive({"model_type": wrapper, "encoder": encoder | named, "decoder": decoder})
+    assert ("encoder.model_type" if model_type is None else "no rules for it") in reason(found)
+
+
 def test_joyai_drafts_with_a_dense_layer_and_one_table() -> None:
     """The Hub's 49,286,094,592 of JoyAI-LLM-Flash are the model and its drafting layer."""
     found = derive(WIDTHS["jdopensource/JoyAI-LLM-Flash"]).fingerprint
