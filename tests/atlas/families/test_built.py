@@ -90,6 +90,14 @@ def test_norms_are_of_the_class_that_ran() -> None:
             assert (row, ours(row, {}).fingerprint.norm_class) == (row, word)
 
 
+def test_shared_experts_are_as_many_as_are_built() -> None:
+    """A key says how many, or there is one where weights are called shared."""
+    rows = {row: ours(row, {}).fingerprint for row, line in BUILT.items() if "shared" in line}
+    found = {row: f.n_shared_experts for row, f in rows.items() if f.is_moe}
+    assert found == {row: BUILT[row]["shared"] for row in found}
+    assert len(found) > 50
+
+
 def test_masks_are_those_that_were_made() -> None:
     """A function for a causal mask was asked, or those for both ways alone."""
     for row, what in called().items():
