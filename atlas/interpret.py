@@ -6,24 +6,38 @@ from functools import partial
 
 from atlas import assume, describe
 from atlas.assemble import assembled, one_layer, placement
+from atlas.checkpoint.naming import rules
 from atlas.derived import Derived
 from atlas.layouts.stacks import STACKS
 from atlas.numbers.fingerprint import Fingerprint
-from atlas.numbers.structure import Run, layer, model
-from atlas.opening import proven, reader
+from atlas.numbers.structure import Part, Run, layer, model
+from atlas.opening import proven, reader, source
 from atlas.parse import Raw, load
 from atlas.parts.both_ways import looking_both_ways
-from atlas.parts.sourced import alone, encoders, streams
+from atlas.parts.sourced import (
+    alone,
+    encoders,
+    names_in,
+    of_source,
+    projected_source,
+    renamed,
+    renamed_layer,
+    streams,
+)
 from atlas.readers import ENDS
 from atlas.readers.drafting import drafts
 from atlas.reading.causality import looks_both_ways
 from atlas.reading.classes import said
 from atlas.reading.config import Config
 from atlas.reading.derivations import settle
+from atlas.reading.doubts import doubts
 from atlas.reading.encoder import encoder_reader
 from atlas.reading.kind import named_kind
-from atlas.refusal import Refused
+from atlas.refusal import Refused, contradiction, not_derivable, shown
 from schemas.vocabulary import Verdict
+
+ATTENDED = "cross_attention_hidden_size"
+"""The width of a source that a decoder attends to, where it says so."""
 
 
 def derive(raw: bytes | Raw, *, name: str | None = None) -> Derived:
@@ -65,7 +79,8 @@ def _derive(data: Raw, name: str | None) -> Derived:
     proven(c, data)
     settle(c)
     parts, cls = ENDS[c.rules.ends](c)
-    made = model(layer(parts), stacked(c), c.word("norm_class"), placement(c))
+    parts, runs = joined(c, parts, stacked(c))
+    made = model(layer(parts), runs, c.word("norm_class"), placement(c))
     derived = describe.described(c, made, data, name, cls)
     return assume.checked(c, derived, said(data, c.rules)) if c.rules.model_type == assume.ASSUMED else derived
 
@@ -88,3 +103,34 @@ def stacked(c: Config) -> tuple[Run, ...]:
         return (runs if c.rules.outer.get("decoder_alone") else alone(runs)) + more
     encoder = assembled(c if c.rules.encoder is None else settle(encoder_reader(c))).runs
     return (runs + encoders(encoder) if runs else tuple(r._replace(stack="encoder") for r in encoder)) + more
+
+
+def joined(c: Config, parts: tuple[Part, ...], runs: tuple[Run, ...]) -> tuple[tuple[Part, ...], tuple[Run, ...]]:
+    """A decoder, and before it the encoder of its source where a wrapper holds one by a row of its own.
+
+    A matrix stands between them where their widths differ; a decoder that says it attends to another width than its own
+    has none, and no class in these rows has keys and values of that width.
+    """
+    inner = source(c)
+    if inner is None:
+        return parts, runs
+    settle(inner)
+    made = tuple(of_source(p) for p in ENDS[inner.rules.ends](inner)[0])
+    own = encoders(stacked(inner))
+    left = doubts(inner, inner.unread())
+    if left:
+        raise not_derivable(f"no class of {inner.rules.model_type} reads {', '.join(shown(k) for k in left)}")
+    root, spelled = c.rules.outer["source"]["key"] + ".", rules(inner.rules)
+    made = tuple(renamed(p, tuple(root + spelled.usual(t.name) for t in p.tensors)) for p in made)
+    own = tuple(
+        r._replace(layers=tuple(renamed_layer(x, tuple(spelled.usual(n) for n in names_in(x))) for x in r.layers))
+        for r in own
+    )
+    width, d, attended = inner.count("hidden_size"), c.count("hidden_size"), c.raw.get(ATTENDED)
+    if attended not in (None, d):
+        raise contradiction(f"{c.prefix}{ATTENDED} is {shown(attended)}: keys and values are made from {d}")
+    if width != d:
+        if attended is not None:
+            raise contradiction(f"{c.prefix}{ATTENDED} is {attended}, and the encoder {width} wide")
+        made += (projected_source(d, width),)
+    return (*parts, *made), (*runs, *own)

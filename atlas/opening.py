@@ -17,6 +17,7 @@ from atlas.reading import classes, correct, per_layer, switches, types
 from atlas.reading.answers import DERIVED
 from atlas.reading.classes import model_type_of
 from atlas.reading.config import Config
+from atlas.reading.encoder import Prefixed, nested
 from atlas.reading.levels import TIE
 from atlas.refusal import Refused, bad_value, contradiction, not_derivable, shown
 from schemas.vocabulary import RefusalKind
@@ -237,6 +238,25 @@ def _with_outer(inner: Family, wrapper: Family, key: str, *, flat: bool = False)
         beside=BESIDE.union(wrapper.irrelevant, key.split("."), ("tie_word_embeddings",)),
         lifts=wrapper.text.lifts,
     )
+
+
+def source(c: Config) -> Config | None:
+    """The reader of the encoder that a wrapper holds beside its decoder, by the rules of the encoder's own family.
+
+    None where the wrapper has none (`outer.source` of its row); raises `Refused` where those rules do not fit.
+    """
+    said: Mapping[str, Any] | None = c.rules.outer.get("source")
+    if said is None:
+        return None
+    raw, key, classes_of = nested(c, said["key"]), said["key"], said["classes"]
+    stated = raw.get("model_type")
+    if stated not in classes_of:
+        raise not_derivable(f"an encoder {shown(stated)} in {key}: what joins the two is not described")
+    given = {**raw, "architectures": [classes_of[stated]]}
+    inner = set_right(given, family(stated), None, key + ".")
+    proven(inner, given)
+    inner.noted = Prefixed(c.noted)
+    return inner
 
 
 OF_LAYERS = ("block_configs", "per_layer_config")

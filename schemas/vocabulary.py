@@ -141,7 +141,7 @@ class Role(StrEnum):
     MATMUL = "matmul"  # every element is multiplied and added once
     SOURCE = "source"  # multiplied once per token of the source: an encoder's, keys and values of cross-attention
     BESIDE = "beside"  # multiplied by a token only where a source stands beside the text
-    ONCE = "once"  # multiplied once a sequence (poolers, its classifier), or before its tokens exist
+    ONCE = "once"  # not by every token: once a sequence (poolers, its classifier), before there are any, per frame
     VECTOR = "vector"  # scales, biases, gains: no matrix product
     LOOKUP = "lookup"  # one row is read
 

@@ -33,6 +33,7 @@ WRAPS = (
     ("{root}text_model.", ""),
     ("model.llm.{root}", "model.llm."),
     ("language_model.", "language_model."),
+    ("decoder.{root}", "decoder."),
 )
 """Where a language model stands in a checkpoint: alone, without its root, or inside a wrapper.
 
@@ -69,23 +70,37 @@ class Rules(NamedTuple):
 
     own: Table
     common: Table
+    apart: tuple[str, ...] = ()  # what stands beside the model whatever holds it: an encoder and the way from it
 
     def of(self, name: str) -> list[Spelling]:
         """What a tensor may be called: by the rules its name begins with, the longest first, last by its own name."""
         found = [
-            s.after("", name[len(key) :]) for table in self for key in _beginnings(name) for s in table.get(key, ())
+            s.after("", name[len(key) :])
+            for table in (self.own, self.common)
+            for key in _beginnings(name)
+            for s in table.get(key, ())
         ]
         return [*found, Spelling((name,))]
 
+    def usual(self, name: str) -> str:
+        """What a base model calls a tensor by the first rule that has one name for it; else the name as it is."""
+        found = next((s.names[0] for s in self.of(name) if len(s.names) == 1 and not s.transposed), name)
+        root, dot, _ = self.stacks("decoder")[0].partition(".")
+        return found.removeprefix(root + dot)
+
     def stacks(self, stack: str) -> list[str]:
         """The prefixes that the layers of a stack may have."""
-        return [s.names[0] for table in self for s in table.get(stack, ())]
+        return [s.names[0] for table in (self.own, self.common) for s in table.get(stack, ())]
 
 
 @lru_cache(maxsize=1024)
 def rules(family: Family) -> Rules:
-    """The spellings of a family."""
-    return Rules(_table(family.names), _table(COMMON_NAMES))
+    """The spellings of a family; an encoder that its wrapper holds beside it has its layers where that says."""
+    held = family.outer.get("source")
+    if held is None:
+        return Rules(_table(family.names), _table(COMMON_NAMES))
+    names = {**family.names, "encoder": held["layers"]}
+    return Rules(_table(names), _table(COMMON_NAMES), (held["key"] + ".", "enc_to_dec_proj."))
 
 
 def _table(table: Mapping[str, str | list[str]]) -> Table:
@@ -122,6 +137,7 @@ class Place(NamedTuple):
     root: str
     base: str
     head: str
+    apart: tuple[str, ...] = ()
 
     def layer(self, stack: str) -> str:
         """The prefix of a layer, with `{i}` for its index."""
@@ -129,6 +145,8 @@ class Place(NamedTuple):
 
     def wrapped(self, name: str) -> str:
         """A name of a row as it stands in this checkpoint."""
+        if self.apart and name.startswith(self.apart):
+            return name
         return self.base + name[len(self.root) :] if name.startswith(self.root) else self.head + name
 
 
@@ -139,13 +157,13 @@ def places(made: Rules) -> Iterator[Place]:
         encoder = stacks["encoder"][min(n, len(stacks["encoder"]) - 1)]
         root = decoder[: decoder.find(".") + 1]
         for base, head in WRAPS:
-            yield Place({"decoder": decoder, "encoder": encoder}, root, base.format(root=root), head)
+            yield Place({"decoder": decoder, "encoder": encoder}, root, base.format(root=root), head, made.apart)
 
 
-def placed(made: Rules, model: Model, present: frozenset[str]) -> Place:
+def placed(family: Family, model: Model, present: frozenset[str]) -> Place:
     """The place where most of the model's tensors are found; `present` are the patterns of the checkpoint's names."""
     if not present:
-        return next(places(made))
+        return next(places(rules(family)))
     names = [
         (run.stack, t.name)
         for run in model.runs
@@ -154,8 +172,17 @@ def placed(made: Rules, model: Model, present: frozenset[str]) -> Place:
         for p in each.parts
         for t in p.tensors
     ]
-    wanted = [(stack, made.of(n)) for stack, n in dict.fromkeys(names)]
-    ends = [made.of(t.name) for p in model.ends.parts for t in p.tensors]
+    ends = tuple(t.name for p in model.ends.parts for t in p.tensors)
+    return _fitting(family, tuple(dict.fromkeys(names)), ends, present)
+
+
+@lru_cache(maxsize=64)
+def _fitting(
+    family: Family, names: tuple[tuple[str, str], ...], end_names: tuple[str, ...], present: frozenset[str]
+) -> Place:
+    made = rules(family)
+    wanted = [(stack, made.of(n)) for stack, n in names]
+    ends = [made.of(n) for n in end_names]
 
     def hits(place: Place) -> int:
         layers = sum(any(is_present(s.after(place.layer(stack)), present) for s in of) for stack, of in wanted)
@@ -195,4 +222,4 @@ class Namer(NamedTuple):
 def namer(family: Family, model: Model, names: Iterable[str]) -> Namer:
     """How a checkpoint with these tensor names calls the model's weights."""
     made, present = rules(family), frozenset(map(pattern, names))
-    return Namer(made, placed(made, model, present), present)
+    return Namer(made, placed(family, model, present), present)

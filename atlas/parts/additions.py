@@ -66,6 +66,12 @@ def relative_bias(buckets: int, heads: int) -> list[Tensor]:
     return [Tensor("self_attn.relative_attention_bias.weight", (buckets, heads), A, Role.LOOKUP)]
 
 
+def relative_tables(reach: int, head_dim: int, heads: int) -> list[Tensor]:
+    """A key and a value for every distance up to `reach` either way, which all heads share (arXiv 1803.02155)."""
+    shape = (1, 2 * reach + 1, head_dim)
+    return [Tensor(f"self_attn.emb_rel_{x}", shape, A, touched=heads) for x in "kv"]
+
+
 def global_projections(p: Part) -> list[Tensor]:
     """Projections of their own for tokens that see everything (Longformer)."""
     kept = (t for t in p.tensors if "o_proj" not in t.name)

@@ -12,13 +12,14 @@ F = Component.FFN_DENSE
 
 
 class Mlp(NamedTuple):
-    """Scalars of one dense feed-forward network."""
+    """Scalars of one dense feed-forward network, a convolution over `kernel` tokens where that is set."""
 
     d: int
     d_ff: int
     gated: bool
     bias: bool
     activation: str
+    kernel: int | None = None
 
 
 def matrices(
@@ -39,7 +40,10 @@ def matrices(
 def mlp(s: Mlp) -> Part:
     """A dense feed-forward network of these scalars."""
     info = Feeding(Ffn.DENSE, "mlp", s.d_ff, s.activation, s.gated)
-    return part("ffn.dense", matrices("mlp", s.d, s.d_ff, s.gated, s.bias, Component.FFN_DENSE), info=info)
+    made = matrices("mlp", s.d, s.d_ff, s.gated, s.bias, Component.FFN_DENSE)
+    if s.kernel is not None:
+        made = [t._replace(shape=(*t.shape, s.kernel)) if t.role is Role.MATMUL else t for t in made]
+    return part("ffn.dense", made, info=info)
 
 
 @lru_cache(maxsize=256)

@@ -7,6 +7,7 @@ from functools import lru_cache
 from atlas.numbers.structure import Part, Tensor, part
 from atlas.parts.feeding import matrices
 from atlas.parts.norms import vector
+from atlas.parts.towers import Weights, tensors
 from schemas.vocabulary import Component, Role
 
 X = Component.OTHER
@@ -58,3 +59,20 @@ def text_table(d: int, rows: int, width: int) -> Part:
     made += [Tensor(f"text_projection.{n}.weight", s, Component.EMBEDDING) for n, s in shapes.items()]
     made += [vector(f"text_projection.{n}.bias", s[0], Component.EMBEDDING) for n, s in shapes.items()]
     return part("embedding.text", made)
+
+
+KINDS = {Component.EMBEDDING: "embedding", Component.UNEMBEDDING: "head"}
+"""What a part of such modules is called; any other stands beside the stack under its own name."""
+
+
+@lru_cache(maxsize=4096)
+def modules(name: str, times: int, weights: tuple[Weights, ...], role: str, component: str) -> Part:
+    """Equal modules of a model outside its stack, `times` of them; a vector multiplies nothing, whatever the role."""
+    counted, made = Component(component), list[Tensor]()
+    for w in weights:
+        for t in tensors(w):
+            plain = t.role is not Role.MATMUL or (w.kind == "tensor" and role == Role.MATMUL)
+            own = Role.LOOKUP if t.role is Role.LOOKUP else Role.VECTOR if plain else Role(role)
+            copies = times * t.stored
+            made.append(Tensor(t.name.replace("{i}", "{e}"), t.shape, counted, own, copies, copies))
+    return part(KINDS.get(counted, f"beside.{name}"), made)

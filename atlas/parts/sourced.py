@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from atlas.numbers.structure import Layer, Mixing, Part, Run, layer, part
-from schemas.vocabulary import Mixer, Role
+from atlas.numbers.structure import Layer, Mixing, Part, Run, Tensor, layer, part
+from schemas.vocabulary import Component, Mixer, Role
 
 
 def encoders(runs: tuple[Run, ...]) -> tuple[Run, ...]:
@@ -36,11 +36,12 @@ def _repeated(p: Part, n: int) -> Part:
 
 @lru_cache(maxsize=4096)
 def _encoder(each: Layer) -> Layer:
-    return layer(tuple(_of_source(p) for p in each.parts), each.flow)
+    return layer(tuple(of_source(p) for p in each.parts), each.flow)
 
 
 @lru_cache(maxsize=4096)
-def _of_source(p: Part) -> Part:
+def of_source(p: Part) -> Part:
+    """The part as a source runs through it."""
     made = _instead(p, Role.SOURCE)
     return part(made.kind, made.tensors, made.states, tuple(r._replace(over="encoder") for r in p.reads), made.info)
 
@@ -64,3 +65,29 @@ def _instead(p: Part, role: Role) -> Part:
     """The part with `role` in place of a product per token."""
     tensors = tuple(t._replace(role=role) if t.role is Role.MATMUL else t for t in p.tensors)
     return part(p.kind, tensors, p.states, p.reads, p.info)
+
+
+def names_in(each: Layer) -> tuple[str, ...]:
+    """The names of a layer's tensors, in order."""
+    return tuple(t.name for p in each.parts for t in p.tensors)
+
+
+@lru_cache(maxsize=1024)
+def renamed(p: Part, names: tuple[str, ...]) -> Part:
+    """The part with other names of its tensors; a design has no names, so that it stays what it is."""
+    tensors = tuple(t._replace(name=n) for t, n in zip(p.tensors, names, strict=True))
+    return part(p.kind, tensors, p.states, p.reads, p.info)
+
+
+@lru_cache(maxsize=1024)
+def renamed_layer(each: Layer, names: tuple[str, ...]) -> Layer:
+    """The layer with other names of its tensors."""
+    left = iter(names)
+    return layer(tuple(renamed(p, tuple(next(left) for _ in p.tensors)) for p in each.parts), each.flow)
+
+
+@lru_cache(maxsize=256)
+def projected_source(d: int, width: int) -> Part:
+    """The matrix from the encoder's width to the decoder's, with its bias."""
+    made = [Tensor("enc_to_dec_proj.weight", (d, width), Component.OTHER, Role.SOURCE)]
+    return part("projection", [*made, Tensor("enc_to_dec_proj.bias", (d,), Component.OTHER, Role.VECTOR)])

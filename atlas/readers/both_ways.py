@@ -9,6 +9,7 @@ from atlas.parts.additions import (
     global_sums,
     relative_bias,
     relative_projection,
+    relative_tables,
     value_convolution,
 )
 from atlas.parts.attention import Gqa
@@ -21,11 +22,13 @@ from atlas.refusal import contradiction
 
 
 def _relative(v: View, p: Part) -> Part:
-    """A table with one bias per bucket of distances and head, where the part's facts give it one."""
+    """A table with one bias per bucket of distances and head, or one key and value per distance, where it has them."""
     assert isinstance(p.info, Mixing) and p.info.n_q_heads is not None  # noqa: S101, PT018 - attention has both
-    if not v.opt("has_relative_bias"):
-        return p
-    return extended(p, tuple(relative_bias(v.count("relative_attention_num_buckets"), p.info.n_q_heads)))
+    heads, width = p.info.n_q_heads, p.info.head_dim
+    if v.opt("has_relative_bias"):
+        return extended(p, tuple(relative_bias(v.count("relative_attention_num_buckets"), heads)))
+    reach = v.opt_count("relative_reach")
+    return p if reach is None or width is None else extended(p, tuple(relative_tables(reach, width, heads)))
 
 
 def _attention(v: View) -> Part:

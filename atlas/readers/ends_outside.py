@@ -6,16 +6,21 @@ from collections.abc import Callable
 from typing import Any
 
 from atlas.families.loader import family
-from atlas.numbers.structure import Part
+from atlas.families.towers import Stack, tower_row
+from atlas.numbers.structure import Part, Standing
 from atlas.parts import codes, outside
+from atlas.parts.norms import norm
 from atlas.parts.streams import low_rank
 from atlas.readers.attention import read_gqa
-from atlas.readers.ends import Made, decoder
+from atlas.readers.ends import Made, decoder, known_head
 from atlas.readers.feeding import read_mlp
+from atlas.readers.towers import demanded, laid
+from atlas.reading.arithmetic import evaluate
 from atlas.reading.config import Config
 from atlas.reading.values import mapping
 
 PREDICTOR = "qwen3_tts_talker_code_predictor"
+LAST_NORM = "model.norm"
 
 
 def low_rank_streams(c: Config) -> Made:
@@ -66,6 +71,44 @@ def scores_by_layer(c: Config) -> Made:
     return (*parts, outside.scores(c.count("hidden_size"), scored)), cls
 
 
+def modules(c: Config) -> Made:
+    """A table of tokens, and the modules beside the stack that the row of towers states which the fact names.
+
+    They belong to the model: what makes sound of an encoder's states, or states of sound.
+    """
+    parts, cls = decoder(c)
+    return (*parts, *_modules(c, head=False)), cls
+
+
+def modules_alone(c: Config) -> Made:
+    """The last norm, and tables and heads as that row states them: one of each for every codebook."""
+    cls, head = known_head(c, "lm", "none")
+    last = norm(LAST_NORM, c.count("hidden_size"), c.word("norm_class"), c.flag("norm_bias"), Standing("final"))
+    return (last, *_modules(c, head=head == "lm")), cls
+
+
+def _modules(c: Config, *, head: bool) -> list[Part]:
+    row = tower_row(c.rules.facts["modules"])
+
+    def lookup(name: str) -> Any:
+        if name == "has_head":
+            return head
+        return evaluate(row.sizes[name], lookup) if name in row.sizes else c.need(name)
+
+    demanded(row, lookup, c.rules.model_type)
+    made = [
+        outside.modules(_called(each), n, held, each.role, each.component)
+        for each in row.stacks
+        for n, held in laid(each, lookup)
+    ]
+    return [p for p in made if p.tensors]
+
+
+def _called(each: Stack) -> str:
+    """The module of the model that a stack belongs to, or its own first one where it stands alone."""
+    return each.at.partition(".")[0] or each.modules[0].name.rpartition(".")[2]
+
+
 def _predictor(c: Config, d: int) -> tuple[Part, ...]:
     raw: Any = mapping("code_predictor_config", c.need("code_predictor_config"))
     inner = Config(raw, family(PREDICTOR), None, c.prefix + "code_predictor_config.")
@@ -77,5 +120,6 @@ def _predictor(c: Config, d: int) -> tuple[Part, ...]:
 
 
 ENDS: dict[str, Callable[[Config], Made]] = {
-    f.__name__: f for f in (low_rank_streams, drafter, canvas, talker, codebooks, scores_by_layer)
+    f.__name__: f
+    for f in (low_rank_streams, drafter, canvas, talker, codebooks, scores_by_layer, modules, modules_alone)
 }

@@ -52,6 +52,7 @@ def read_mlp(v: View) -> Part:
             v.flag("is_gated_ffn"),
             v.flag("ffn_bias"),
             activation(v),
+            v.opt_count("ffn_kernel_size"),
         )
     )
 

@@ -25,7 +25,7 @@ def encoder_reader(c: Config) -> Config:
         inner.values.update(_answered(c))
     else:
         inner = Config(nested(c, key), c.rules.encoder, c.outer, key + ".")
-    inner.noted = _Prefixed(c.noted)
+    inner.noted = Prefixed(c.noted)
     return inner
 
 
@@ -58,7 +58,7 @@ def nested(c: Config, key: str) -> Raw:
     return found  # pyright: ignore[reportUnknownVariableType]
 
 
-class _Prefixed(dict[str, Evidence]):
+class Prefixed(dict[str, Evidence]):
     """Notes that also go into another reader's, under names of their own."""
 
     def __init__(self, target: dict[str, Evidence]) -> None:

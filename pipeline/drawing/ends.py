@@ -47,6 +47,13 @@ def head(g: Canvas, model: Model) -> float | None:
     if out is None:
         pooled = any(p.kind == "pooler" for p in model.ends.parts)
         given = "No head: hidden states, and a pooled one" if pooled else "No head: this class gives hidden states"
+        made = made_of_states(model)
+        if made:
+            tower(g, made, None)
+            g.y += 6
+            g.arrow(STREAM, g.y + 1, "up")
+            g.y += 8
+            return None
         absent(g, "No head of its own: the larger model's" if is_draft(model) else given)
         g.arrow(STREAM, g.y + 27, "up")
         g.y += 34
@@ -59,6 +66,17 @@ def head(g: Canvas, model: Model) -> float | None:
     g.arrow(STREAM, g.y + 27, "up")
     g.y += 34
     return top if tied else None
+
+
+def made_of_states(model: Model) -> list[str]:
+    """What the model makes of its hidden states, where that is no head: modules and their weights, in words."""
+    held: dict[str, int] = {}
+    for p in model.ends.parts:
+        kind, _, name = p.kind.partition(".")
+        if kind == "beside" and name:
+            held[name] = held.get(name, 0) + sum(t.stored * t.elements for t in p.tensors)
+    said = [f"{name.replace('_', ' ')}: {phrases.count(n)} weights" for name, n in held.items()]
+    return [f"Behind the stack: {phrases.count(sum(held.values()))} weights", *said] if said else []
 
 
 def tie(g: Canvas, top: float, bottom: float) -> None:

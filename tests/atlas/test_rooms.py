@@ -31,7 +31,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "atlas.assume": (*BELOW_READERS, "atlas.readers", "atlas.derived"),
     "atlas.interpret": (
         *BELOW_READERS, "atlas.readers", "atlas.derived", "atlas.assemble", "atlas.describe", "atlas.assume",
-        "atlas.opening",
+        "atlas.opening", "atlas.checkpoint",
     ),
     "atlas.drafting": (*BELOW_LAYOUTS, "atlas.derived", "atlas.checkpoint", "atlas.interpret"),
     "atlas": ("atlas.derived", "atlas.interpret", "atlas.numbers", "pipeline"),  # what the library hands on

@@ -52,6 +52,9 @@ BOOKED_ELSEWHERE = {
     # modeling_t5gemma.py: `_tied_weights_keys` ties the head to the decoder's table, which the reference books as
     # the head's.
     "t5gemma": ("params_embedding", "params_unembedding", "tied"),
+    # modeling_encoder_decoder.py: `get_input_embeddings` is the encoder's table, so that the reference books the
+    # decoder's, to which the head is tied, as the head's.
+    "encoder-decoder": ("params_embedding", "params_unembedding", "tied"),
     # modeling_kosmos2_5.py: `segment_emb` tells text from image, a table of token types, which the contract counts as
     # embedding; the reference says "other".
     "kosmos-2.5": ("params_embedding", "params_other"),

@@ -13,6 +13,7 @@ from vocabulary import CODE
 
 from atlas.families import available, family, loader, row
 from atlas.families.loader import merged
+from atlas.families.towers import TowerRow, tower_row
 from atlas.families.whole import EVIDENCE, Miswritten, faults, vocabulary
 
 ROWS = sorted(t for t in available() if not t.startswith("_"))
@@ -115,7 +116,16 @@ def renamed() -> set[str]:
     specs = [s for r in rows for table in (r.mixers, r.ffns) for each in table.values() for s in each]
     blocks = {r.facts["blockwise"] for r in rows if "blockwise" in r.facts}
     blocks |= {r.facts["stands_beside"]["when"] for r in rows if "when" in r.facts.get("stands_beside", {})}
+    blocks |= {n for r in rows if "modules" in r.facts for n in of_modules(tower_row(r.facts["modules"]))}
     return blocks.union(name for s in specs for name in s.fields.values())
+
+
+def of_modules(beside: TowerRow) -> Iterator[str]:
+    """Every name in the arithmetic of a row of modules."""
+    stacks = [t for s in beside.stacks for t in (s.times, s.over, s.index)]
+    axes = [t for s in beside.stacks for m in s.modules for t in (*m.shape, m.copies, m.bias)]
+    for text in (*stacks, *axes, *beside.sizes.values(), *beside.demands):
+        yield from (node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name))
 
 
 def test_every_field_of_the_vocabulary_is_asked_for() -> None:

@@ -284,3 +284,12 @@ def test_show_writes_the_drawing_of_a_model(tmp_path: Path) -> None:
     repo, file = "meta-llama/Llama-3.1-8B", tmp_path / "llama.svg"
     assert main(["show", repo, "--svg", str(file), "--home", str(guide.home())]) == 0
     assert file.read_text("utf-8") == drawn(repo)
+
+
+def test_what_makes_sound_of_the_states_stands_behind_the_stack() -> None:
+    """VITS has no head: a matrix to the flow of 384 x 192 + 384 = 74,112 weights, and modules named one by one."""
+    made = picture.draw(derive({"model_type": "vits", "architectures": ["VitsModel"]}), "o/n") or ""
+    said = ["".join(t.itertext()) for t in ET.fromstring(made).iter(f"{SVG}text")]
+    names = ["project", "duration predictor", "flow", "posterior encoder", "decoder"]
+    assert [s.partition(":")[0] for s in said if " weights" in s and ":" in s] == ["Behind the stack", *names]
+    assert "project: 74.1 K weights" in said
