@@ -54,7 +54,7 @@ UNSET = {("rwkv7", "hidden_ratio"), ("gigachat3_5", "num_nextn_predict_layers")}
 
 @pytest.mark.parametrize("row", SIGNED)
 def test_keys_of_llama_that_the_signature_has_not_are_not_read(row: str) -> None:
-    """A row that stands on Llama's or DeepSeek's reads no bias, width or head under a key that its class does not have."""
+    """A row that stands on Llama's or DeepSeek's reads no bias under a key that its class does not have."""
     said, rules = SIGNED[row], family(row)
     by_key = {k for keys in rules.keys.values() for k in keys}
     usual = {"attention_bias", "mlp_bias", "qkv_bias", "add_bias_linear", "n_embd", "n_head"}
