@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from atlas.families.rules import Spec
@@ -36,10 +37,11 @@ def assembled(c: Config) -> Stack:
     """The stack that a config describes. Raises `Refused`."""
     pairs = words(c)
     norms = NORMS[c.rules.norms](c)
-    _described(c, {kind_of(w) for pair in set(pairs) for w in pair})
-    mixing = {w: _mixing(c, w, norms) for w in dict.fromkeys(w for w, _ in pairs)}
-    feeding = {w: _feeding(c, w, norms) for w in dict.fromkeys(w for _, w in pairs)}
-    layers = {(m, f): _joined(mixing[m], feeding[f]) for m, f in dict.fromkeys(pairs)}
+    distinct = tuple(dict.fromkeys(pairs))
+    _described(c, {kind_of(w) for pair in distinct for w in pair})
+    mixing = {w: _mixing(c, w, norms) for w in dict.fromkeys(w for w, _ in distinct)}
+    feeding = {w: _feeding(c, w, norms) for w in dict.fromkeys(w for _, w in distinct)}
+    layers = {(m, f): _joined(mixing[m], feeding[f]) for m, f in distinct}
     return Stack(_runs(pairs, layers) + _later_passes(c, pairs, layers), mixing, feeding, norms)
 
 
@@ -76,6 +78,7 @@ def one_layer(c: Config, stack: Stack, mixer: Word, ffn: Word) -> Layer:
     return _joined(mixing, feeding)
 
 
+@lru_cache(maxsize=16384)
 def _joined(mixing: Half, feeding: Half) -> Layer:
     """One layer of both halves; norms of a network that stand `as_mixer` stand as those of the mixer before it."""
     if feeding.place == "as_mixer":

@@ -9,7 +9,7 @@ Whatever is not standard, or not understood, keeps it refused.
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -88,6 +88,12 @@ def rules(data: Raw, model_type: str) -> Family:
     why = _objection(data, model_type)
     if why is not None:
         raise refused(model_type, why)
+    return _assumed(model_type)
+
+
+@lru_cache(maxsize=256)
+def _assumed(model_type: str) -> Family:
+    """Llama's rules as those of another model_type, each thing unsaid with the assumption as its source."""
     base = _base()
     source = f"assumed, as in {LIKE}: no rules for model_type {shown(model_type)}"
     unstated = {k: Evidence(k, e.value, Origin.FAMILY_RULE.value, source) for k, e in base.unstated.items()}
@@ -102,7 +108,10 @@ def _base() -> Family:
 @cache
 def beyond(model_type: str) -> str | None:
     """What a model_type of the library is that is no language model; None where it may be one."""
-    return next((kind for kind, types in row("_beyond").items() if model_type in types), None)
+    return next((kind for kind, types in _row("_beyond").items() if model_type in types), None)
+
+
+_row = cache(row)  # these two are asked at every refusal
 
 
 def refused(model_type: str, why: str) -> Refused:
@@ -112,7 +121,7 @@ def refused(model_type: str, why: str) -> Refused:
         reason = f"model_type {shown(model_type)} is {other}, no language model; headers alone can give its weights"
         return Refused(RefusalKind.UNKNOWN_FAMILY, reason)
     head = f"no rules for model_type {shown(model_type)}, and not assumed to be a standard decoder"
-    return Refused(RefusalKind.UNKNOWN_FAMILY, f"{head}: {row('_open').get(model_type, why)}")
+    return Refused(RefusalKind.UNKNOWN_FAMILY, f"{head}: {_row('_open').get(model_type, why)}")
 
 
 def _objection(data: Raw, model_type: str) -> str | None:

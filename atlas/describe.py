@@ -40,10 +40,12 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
     bare, rotary = design_row(model), read_rotary(c)
     dtype, quant = _storage(c)
     drafts = component(model_ledger(model), Component.MTP) if drafting.known(c) else None
-    has_towers = bool(c.rules.outer.get("has_towers")) or bool(c.opt("has_towers")) or _states_towers(data)
+    has_towers = bool(c.rules.outer.get("has_towers")) or bool(c.opt("has_towers")) or _states_towers(c, data)
     towers = read_towers(c, data) if has_towers else Towers()
     if has_towers:
-        c.note("params_towers", towers.elements, Origin.DERIVED.value, towers.reason or towers.words)
+        how = towers.reason or towers.words or "the class builds none for a file that describes none"
+        c.note("params_towers", towers.elements, Origin.DERIVED.value, how)
+        has_towers = towers.elements != 0
     subject = Subject(model, c.rules, data, None if towers.reason else towers.towers, drafts)
     stored = storage(subject, settings_of(data))
     row = msgspec.structs.replace(
@@ -80,9 +82,12 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
     return found if twice is None else doubted(found, twice, by_total=True)
 
 
-def _states_towers(data: Raw) -> bool:
-    """Whether the file describes an encoder of its own: whether its class builds one is then a rule's to say."""
-    return any(
+def _states_towers(c: Config, data: Raw) -> bool:
+    """Whether the file describes an encoder of its own: whether its class builds one is then a rule's to say.
+
+    A row whose classes build none, whatever their config describes, has the fact `builds_towers` false.
+    """
+    return c.rules.facts.get("builds_towers") is not False and any(
         isinstance(value, dict) and value != {} and key.startswith(SENSES) and key.endswith("_config")
         for key, value in data.items()
     )
@@ -150,6 +155,7 @@ def _context(rotary: Rotary, bare: Fingerprint) -> dict[str, Any]:
     }
 
 
+@lru_cache(maxsize=16384)
 def _growth(model: Model, max_context: int | None) -> float | None:
     """Growth at the stated context; None where nothing is kept between steps."""
     return growth_bytes_per_token(model, max_context) if model.has_cache else None

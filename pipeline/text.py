@@ -64,6 +64,8 @@ def csv_cell(text: str) -> str:
 
 def json_line(encoded: str) -> str:
     """Encoded JSON whose strings hold no character that a terminal obeys; it still decodes to the same values."""
+    if encoded.isascii() and "\x7f" not in encoded:  # as nearly all are, and two looks cost less than a search
+        return encoded
     return _ESCAPED_IN_JSON.sub(lambda m: f"\\u{ord(m.group()):04x}", encoded)
 
 

@@ -13,6 +13,8 @@ import hypothesis
 import pytest
 from places import SHARED
 
+from pipeline import durable
+
 # Prefect reads its settings at import. Its first server takes longer than its twenty seconds, and nothing of a test
 # may land in the database of whoever runs it.
 _PREFECT_HOME = tempfile.mkdtemp(prefix="atlas-prefect-")
@@ -56,6 +58,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return SITE if file.startswith(SITE) else file
 
     return Files(config, log)
+
+
+@pytest.fixture(autouse=True)
+def _no_point_was_passed() -> None:
+    """What fails at the nth passage of a point counts from here, whatever ran in this process before."""
+    durable._passages.clear()
 
 
 @pytest.fixture(scope="session")

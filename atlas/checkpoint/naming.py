@@ -160,10 +160,10 @@ def places(made: Rules) -> Iterator[Place]:
             yield Place({"decoder": decoder, "encoder": encoder}, root, base.format(root=root), head, made.apart)
 
 
-def placed(made: Rules, model: Model, present: frozenset[str]) -> Place:
+def placed(family: Family, model: Model, present: frozenset[str]) -> Place:
     """The place where most of the model's tensors are found; `present` are the patterns of the checkpoint's names."""
     if not present:
-        return next(places(made))
+        return next(places(rules(family)))
     names = [
         (run.stack, t.name)
         for run in model.runs
@@ -172,8 +172,17 @@ def placed(made: Rules, model: Model, present: frozenset[str]) -> Place:
         for p in each.parts
         for t in p.tensors
     ]
-    wanted = [(stack, made.of(n)) for stack, n in dict.fromkeys(names)]
-    ends = [made.of(t.name) for p in model.ends.parts for t in p.tensors]
+    ends = tuple(t.name for p in model.ends.parts for t in p.tensors)
+    return _fitting(family, tuple(dict.fromkeys(names)), ends, present)
+
+
+@lru_cache(maxsize=64)
+def _fitting(
+    family: Family, names: tuple[tuple[str, str], ...], end_names: tuple[str, ...], present: frozenset[str]
+) -> Place:
+    made = rules(family)
+    wanted = [(stack, made.of(n)) for stack, n in names]
+    ends = [made.of(n) for n in end_names]
 
     def hits(place: Place) -> int:
         layers = sum(any(is_present(s.after(place.layer(stack)), present) for s in of) for stack, of in wanted)
@@ -213,4 +222,4 @@ class Namer(NamedTuple):
 def namer(family: Family, model: Model, names: Iterable[str]) -> Namer:
     """How a checkpoint with these tensor names calls the model's weights."""
     made, present = rules(family), frozenset(map(pattern, names))
-    return Namer(made, placed(made, model, present), present)
+    return Namer(made, placed(family, model, present), present)

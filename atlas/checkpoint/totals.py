@@ -8,7 +8,7 @@ integers) is left unchecked, with the reason.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
 from math import prod
 from typing import NamedTuple
@@ -18,7 +18,8 @@ from atlas.derived import Derived
 from atlas.numbers.fingerprint import Fingerprint
 from atlas.numbers.shape import shape_of
 from atlas.numbers.structure import Model, Tensor
-from schemas.vocabulary import Check, Component, Role
+from atlas.numbers.towers import Tower
+from schemas.vocabulary import AttentionKind, Check, Component, Role
 
 PACKED = frozenset(("I32", "U32", "U8", "I8", "F4"))
 """Types whose elements may hold several weights each."""
@@ -62,7 +63,7 @@ def check_total(derived: Derived, total: Mapping[str, int] | int) -> TotalCheck:
     theirs = sum(by_dtype.values())
     if theirs == ours:
         return TotalCheck("exact", theirs, ours)
-    found = _explained(theirs - ours, list(extras(model, derived.fingerprint)))
+    found = _explained(theirs - ours, list(extras(model, derived.fingerprint, derived.towers)))
     if found is not None:
         return TotalCheck("explained", theirs, ours, found)
     return _unexplained(derived.fingerprint, by_dtype, theirs, ours)
@@ -97,8 +98,8 @@ def _unexplained(f: Fingerprint, by_dtype: Mapping[str, int], theirs: int, ours:
     return TotalCheck("off", theirs, ours, f"{theirs - ours:+,} elements against the derived weights")
 
 
-def extras(model: Model, f: Fingerprint) -> Iterator[Extra]:
-    """What a total may count otherwise, in elements; only what is not zero."""
+def extras(model: Model, f: Fingerprint, towers: Iterable[Tower] = ()) -> Iterator[Extra]:
+    """What a total may count otherwise, in elements; only what is not zero. The Hub counts no scalar."""
     counts = {
         "MTP layers included": _of(model, lambda t: t.component is Component.MTP and not _is_table(t)),
         "the MTP layers' own copies of embedding and head included": _of(
@@ -112,6 +113,12 @@ def extras(model: Model, f: Fingerprint) -> Iterator[Extra]:
         ),
         "keys and values of layers that share a cache included": idle_elements(model),
         "persistent buffers included": _of(model, lambda t: t.component is Component.BUFFERS),
+        "persistent buffers of towers included": sum(
+            n * t.stored * t.elements
+            for tower in towers
+            for n, t in tower.tensors()
+            if t.component is Component.BUFFERS and t.shape
+        ),
         "router correction biases left out": -_of(
             model, lambda t: t.name.endswith("correction_bias") and t.component is not Component.MTP
         ),
@@ -121,12 +128,23 @@ def extras(model: Model, f: Fingerprint) -> Iterator[Extra]:
         "rotary frequencies of every layer included": sum(
             n * m.rotary_dim // 2 for m, n in shape_of(model).mixers if m.rotary_dim is not None
         ),
+        "rotary frequencies as of heads of hidden_size / num_attention_heads included": _of_equal_heads(model, f),
         "causal masks of every layer included": model.n_layers * f.max_context**2
         if f.position == "learned" and f.max_context is not None
         else 0,
         **_scales(model, f),
     }
     yield from (Extra(words, n) for words, n in counts.items() if n)
+
+
+def _of_equal_heads(model: Model, f: Fingerprint) -> int:
+    """Frequencies that a conversion wrote for latent attention as for plain heads; the class reads them nowhere.
+
+    The files of moonshotai/Kimi-K2-Instruct hold `rotary_emb.inv_freq` of 56 in each layer: 7,168 / 64 / 2.
+    """
+    if f.attention_kind != AttentionKind.MLA.value or not f.d_model or not f.n_q_heads:
+        return 0
+    return model.n_layers * (f.d_model // f.n_q_heads // 2)
 
 
 def _scales(model: Model, f: Fingerprint) -> dict[str, int]:

@@ -76,7 +76,7 @@ def verdicts(model: Model) -> dict[str, str]:
 def verdict(model: Model, t: int) -> str:
     """The same for any degree."""
     w = widths(model)
-    uneven, copied = list(_uneven(w, t)), list(_copied(w, t))
+    uneven, copied = _uneven(w, t), list(_copied(w, t))
     if uneven:
         return f"uneven: {'; '.join(uneven)}"
     try:
@@ -86,11 +86,14 @@ def verdict(model: Model, t: int) -> str:
     return f"copied: {'; '.join(copied)}" if copied else "even"
 
 
-def _uneven(w: Widths, t: int) -> Iterator[str]:
-    yield from (f"{q} query heads" for q in sorted({q for q, _ in w.heads}) if q % t)
-    yield from (f"{kv} KV heads" for kv in sorted(w.kv) if kv % t and t % kv)
-    yield from (f"{name} {n:,}" for name, n in sorted(w.inner) if n % t)
-    yield from (f"{n} recurrent heads" for n in sorted(w.recurrent) if n % t)
+@lru_cache(maxsize=16384)
+def _uneven(w: Widths, t: int) -> tuple[str, ...]:
+    return (
+        *(f"{q} query heads" for q in sorted({q for q, _ in w.heads}) if q % t),
+        *(f"{kv} KV heads" for kv in sorted(w.kv) if kv % t and t % kv),
+        *(f"{name} {n:,}" for name, n in sorted(w.inner) if n % t),
+        *(f"{n} recurrent heads" for n in sorted(w.recurrent) if n % t),
+    )
 
 
 def _copied(w: Widths, t: int) -> Iterator[str]:
@@ -103,7 +106,7 @@ def _copied(w: Widths, t: int) -> Iterator[str]:
 def alignments(model: Model) -> dict[str, int]:
     """For each degree that divides: the largest power of two, at most 256, that divides every rank's widths."""
     w = widths(model)
-    return {str(t): _aligned(w, t) for t in DEGREES if not any(_uneven(w, t)) and (w.heads or w.inner)}
+    return {str(t): _aligned(w, t) for t in DEGREES if not _uneven(w, t) and (w.heads or w.inner)}
 
 
 def _aligned(w: Widths, t: int) -> int:
@@ -117,7 +120,7 @@ def _aligned(w: Widths, t: int) -> int:
 
 def params_on_rank(model: Model, t: int) -> int | None:
     """Stored weights of the fullest of `t` tensor-parallel ranks; None where a width does not divide or is unknown."""
-    if any(_uneven(widths(model), t)):
+    if _uneven(widths(model), t):
         return None
     try:
         return model_on_rank(model, Split(tp=t))
@@ -127,7 +130,7 @@ def params_on_rank(model: Model, t: int) -> int | None:
 
 def growth_on_rank(model: Model, t: int) -> float | None:
     """Bytes that one more token adds on each of `t` ranks once every window is full, at 2 bytes an element."""
-    if any(_uneven(widths(model), t)):
+    if _uneven(widths(model), t):
         return None
     grows = [(c, n) for c, n in counted_caches(model) if c.stack == "decoder" and c.kind in ("kv", "latent")]
     each = (n * cache_on_rank(c, Split(tp=t)) * (c.width or CACHE_WIDTH) / c.stride for c, n in grows if not c.window)

@@ -7,12 +7,11 @@ unless said otherwise; a step reads each matrix once, however many sequences sha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 from math import ceil
 
 from atlas.numbers.entries import CACHE_WIDTH
-from atlas.numbers.structure import Feeding, Model, Tensor
+from atlas.numbers.structure import Feeding, Layer, Model, Tensor
 from schemas.vocabulary import APART, Component, Role
 
 BATCHES = (8, 64, 256)
@@ -51,6 +50,7 @@ def experts_touched(model: Model, tokens: int) -> float | None:
     return _touched(routed[0], tokens) if routed else None
 
 
+@lru_cache(maxsize=16)
 def _experts(model: Model) -> list[Tensor]:
     """Matrices of routed feed-forward networks; attention may have experts of its own."""
     feeding = [p for each in model.counted() for p in each.parts if isinstance(p.info, Feeding)]
@@ -58,10 +58,14 @@ def _experts(model: Model) -> list[Tensor]:
     return [t for t in every if t.role is Role.MATMUL and t.stored > 1]
 
 
-def _multiplied(model: Model) -> Iterator[tuple[Tensor, int]]:
-    for each, n in model.counted().items():
-        for p in each.parts:
-            yield from ((t, n) for t in p.tensors if t.role is Role.MATMUL and t.component not in APART)
+@lru_cache(maxsize=16)
+def _multiplied(model: Model) -> tuple[tuple[Tensor, int], ...]:
+    return tuple((t, n) for each, n in model.counted().items() for t in _matrices(each))
+
+
+@lru_cache(maxsize=16384)
+def _matrices(each: Layer) -> tuple[Tensor, ...]:
+    return tuple(t for p in each.parts for t in p.tensors if t.role is Role.MATMUL and t.component not in APART)
 
 
 def sent_per_token(model: Model, width: float = CACHE_WIDTH) -> tuple[float, float] | None:

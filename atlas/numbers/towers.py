@@ -7,6 +7,7 @@ stands in a checkpoint, with `{i}` for the index of a layer. Two configs of one 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from atlas.numbers.structure import Run, Tensor
@@ -26,17 +27,23 @@ class Tower(NamedTuple):
     @property
     def elements(self) -> int:
         """Weights in it."""
-        return self._of(Component.TOWERS)
+        return _elements(self.runs, Component.TOWERS)
 
     @property
     def buffers(self) -> int:
         """Elements of its persistent buffers, which are no weights."""
-        return self._of(Component.BUFFERS)
+        return _elements(self.runs, Component.BUFFERS)
 
     def tensors(self) -> Iterator[tuple[int, Tensor]]:
         """Every tensor of its layers with how many layers have it."""
-        for r in self.runs:
-            yield from ((r.repeats, t) for each in r.layers for p in each.parts for t in p.tensors)
+        return _tensors(self.runs)
 
-    def _of(self, component: Component) -> int:
-        return sum(n * t.stored * t.elements for n, t in self.tensors() if t.component is component)
+
+def _tensors(runs: tuple[Run, ...]) -> Iterator[tuple[int, Tensor]]:
+    for r in runs:
+        yield from ((r.repeats, t) for each in r.layers for p in each.parts for t in p.tensors)
+
+
+@lru_cache(maxsize=4096)
+def _elements(runs: tuple[Run, ...], component: Component) -> int:
+    return sum(n * t.stored * t.elements for n, t in _tensors(runs) if t.component is component)

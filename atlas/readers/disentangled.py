@@ -11,6 +11,7 @@ from atlas.parts.disentangled import Disentangled
 from atlas.readers.attention import read_gqa
 from atlas.readers.view import View
 from atlas.reading.config import Config
+from atlas.reading.values import entries
 from atlas.refusal import bad_value
 
 WAYS = ("c2p", "p2c", "p2p")
@@ -19,7 +20,7 @@ WAYS = ("c2p", "p2c", "p2p")
 def _ways(c: Config) -> frozenset[str]:
     """Which of content and position are compared; a text with bars between the words in older files."""
     stated: Any = c.opt("pos_att_type")
-    words = stated.lower().split("|") if isinstance(stated, str) else stated or ()
+    words = stated.lower().split("|") if isinstance(stated, str) else entries("pos_att_type", stated or [])
     found = frozenset(w.strip() for w in words if isinstance(w, str))
     if len(found) != len(words) or not found <= frozenset(WAYS):
         raise bad_value("pos_att_type", stated, "c2p, p2c, or both")

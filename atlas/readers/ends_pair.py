@@ -10,8 +10,10 @@ from atlas.parts import heads, tables
 from atlas.parts.ends import kept
 from atlas.parts.norms import norm
 from atlas.readers.ends import FIXED, Made, known_head, labels_of, tied
+from atlas.reading.answers import DERIVED
 from atlas.reading.config import Config
 from atlas.reading.encoder import encoder_reader
+from atlas.reading.twofold import HEAD, Held
 from atlas.refusal import bad_value, not_derivable
 from schemas.vocabulary import Role
 
@@ -47,10 +49,9 @@ def _effective_tie(c: Config, kind: str, causal: bool) -> bool:
     all_tied = c.derived("all_tied", always or (stated if tables_tied is None else tables_tied), rule)
     if kind != "lm":
         c.derived("tie_word_embeddings", False, "the class has no language-model head to tie")
-    elif always and c.opt("lm_head_stored"):
-        c.derived(
-            "tie_word_embeddings", False, "a head that differs from the token table is not tied when it is loaded"
-        )
+    elif always and c.raw.get(HEAD) is Held.APART:
+        c.read.add(HEAD)
+        c.note("tie_word_embeddings", False, DERIVED, HEAD)
     elif always:
         said = "the class ties the head to the token table whatever the config states"
         more = "; false is stated, and a checkpoint with another head is not tied: a total or header says which"
@@ -67,7 +68,8 @@ def _tokens(c: Config, stacks: tuple[str, ...], all_tied: bool) -> list[Tensor]:
     if c.word("tables") == "per_language":
         share, either = bool(c.opt("share_encoder_decoder_embeddings")), bool(c.rules.facts.get("ties_languages"))
         parted = ("encoder",) if not share and not (all_tied and either) and len(stacks) > 1 else ()
-        if share and not all_tied and not either:  # the shared table is made, and nothing ties the stacks' own to it
+        # the shared table is made, and nothing ties the stacks' own to it; a decoder alone has its own and no other
+        if share and not all_tied and not either and len(stacks) > 1:
             parted = stacks
         return shared + tables.stack_tables(False, parted, vocab if source is None else source, d)
     if c.word("tables") == "one" or all_tied:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, NamedTuple, cast
 
 from atlas.families.towers import Held, Module, Stack, TowerRow, available, reviewed, tower_row
@@ -10,6 +11,7 @@ from atlas.numbers.structure import Run
 from atlas.numbers.towers import Tower
 from atlas.parse import Raw
 from atlas.parts.towers import Weights, run
+from atlas.reading.answered import Kept
 from atlas.reading.arithmetic import Lookup, evaluate, size
 from atlas.reading.config import TOKENS, Config
 from atlas.refusal import Refused, contradiction, not_derivable, shown
@@ -115,7 +117,7 @@ def _towers(c: Config, data: Raw, row: TowerRow) -> Iterator[Tower]:
     for held, scope in scopes:
         if scope is None or (held.needs and held.needs not in beside):
             continue
-        runs = tuple(_runs(held, scope))
+        runs = _runs_by(held, scope.row)(scope)
         yield Tower(held.name, scope.row.model_type, held.at, runs)
     for _, scope in scopes:
         if scope is not None and scope is not wrapper:
@@ -159,9 +161,11 @@ def _chosen(held: Held, raw: Mapping[str, Any], wrapper: Scope) -> str:
     raise not_derivable(f"{wrapper.row.model_type} over a tower {shown(stated)}: no rules for it")
 
 
-def _runs(held: Held, scope: Scope) -> Iterator[Run]:
-    for stack in (*(scope.row.stacks if held.config else ()), *held.stacks):
-        yield from _stacked(held.name, stack, scope)
+@cache
+def _runs_by(held: Held, row: TowerRow) -> Kept[tuple[Run, ...]]:
+    """The layers of a tower by the answers to what its row asks for."""
+    stacks = (*(row.stacks if held.config else ()), *held.stacks)
+    return Kept(lambda scope: tuple(run for stack in stacks for run in _stacked(held.name, stack, scope)))
 
 
 def _stacked(name: str, stack: Stack, scope: Lookup) -> Iterator[Run]:
@@ -170,18 +174,30 @@ def _stacked(name: str, stack: Stack, scope: Lookup) -> Iterator[Run]:
 
 def laid(stack: Stack, scope: Lookup) -> Iterator[tuple[int, tuple[Weights, ...]]]:
     """The modules of each group of a stack, and how often they are there; raises `Refused`."""
-    for s in range(_bounded(stack.over, scope)):
-
-        def lookup(word: str, s: int = s) -> Any:
-            return s if word == "s" else scope(word)
-
+    for s, t in _counted(stack, scope):
+        lookup = _counting(scope, s, t)
         times = size(stack.times, lookup)
         if times > MOST_LAYERS:
             raise contradiction(f"{stack.times} is {times:,}: no tower has as many layers")
         if times:
             index = size(stack.index, lookup)
-            at = stack.at.replace("{s}", str(index))
-            yield times, tuple(_weights(m, at, index, lookup) for m in stack.modules)
+            at = _numbered(stack.at, index, t)
+            yield times, tuple(_weights(m, at, (index, t), lookup) for m in stack.modules)
+
+
+def _counted(stack: Stack, scope: Lookup) -> Iterator[tuple[int, int]]:
+    """Every s of the stack, and every t within it."""
+    for s in range(_bounded(stack.over, scope)):
+        yield from ((s, t) for t in range(_bounded(stack.within, _counting(scope, s, 0))))
+
+
+def _counting(scope: Lookup, s: int, t: int) -> Lookup:
+    counts = {"s": s, "t": t}
+    return lambda word: counts[word] if word in counts else scope(word)
+
+
+def _numbered(text: str, index: int, t: int) -> str:
+    return text.replace("{s}", str(index)).replace("{t}", str(t))
 
 
 def demanded(row: TowerRow, lookup: Lookup, where: str) -> None:
@@ -191,14 +207,14 @@ def demanded(row: TowerRow, lookup: Lookup, where: str) -> None:
             raise not_derivable(f"{where}: {words}")
 
 
-def _bounded(text: str, scope: Lookup) -> int:
-    found = size(text, scope)
+def _bounded(text: str, lookup: Lookup) -> int:
+    found = size(text, lookup)
     if found > MOST_LAYERS:
         raise contradiction(f"{text} is {found:,}: no tower has as many stages")
     return found
 
 
-def _weights(m: Module, at: str, index: int, lookup: Any) -> Weights:
+def _weights(m: Module, at: str, counts: tuple[int, int], lookup: Lookup) -> Weights:
     shape = tuple(size(axis, lookup) for axis in m.shape)
-    name = at + m.name.replace("{s}", str(index))
+    name = at + _numbered(m.name, *counts)
     return Weights(name, m.kind, shape, size(m.copies, lookup), size(m.bias, lookup))

@@ -9,24 +9,25 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, cast
 
 from atlas.refusal import bad_value, contradiction
 
 Lookup = Callable[[str], Any]
+Answer = Callable[[Lookup], Any]
 MAX_SIZE = 2**40
 _EXPONENTS = 8
 
 
 def evaluate(text: str, lookup: Lookup) -> Any:
     """The value of an expression; `lookup` answers for names. Raises `Refused` where an operand is no number."""
-    return _value(parsed(text), lookup)
+    return compiled(text)(lookup)
 
 
 def size(text: str, lookup: Lookup) -> int:
     """The value as a length or a count, 0 allowed; raises `Refused`."""
-    found = evaluate(text, lookup)
+    found = compiled(text)(lookup)
     if type(found) is bool:
         return int(found)
     if type(found) is float and found.is_integer():
@@ -37,49 +38,60 @@ def size(text: str, lookup: Lookup) -> int:
 
 
 @lru_cache(maxsize=4096)
-def parsed(text: str) -> ast.expr:
-    """The expression as a tree; raises `SyntaxError` where a row is written wrongly."""
-    return ast.parse(text, mode="eval").body
+def compiled(text: str) -> Answer:
+    """The expression as one function of its names; raises `SyntaxError` where a row is written wrongly."""
+    return _value(ast.parse(text, mode="eval").body)
 
 
-def _value(node: ast.expr, lookup: Lookup) -> Any:
+def _value(node: ast.expr) -> Answer:
     made = _NODES.get(type(node))
     if made is None:
         raise SyntaxError(f"not arithmetic: {ast.unparse(node)}")
-    return made(node, lookup)
+    return made(node)
 
 
-def _name(node: Any, lookup: Lookup) -> Any:
-    return lookup(_dotted(node))
+def _name(node: Any) -> Answer:
+    name = _dotted(node)
+    return lambda lookup: lookup(name)
 
 
 def _dotted(node: Any) -> str:
     return node.id if isinstance(node, ast.Name) else f"{_dotted(node.value)}.{node.attr}"
 
 
-def _constant(node: Any, lookup: Lookup) -> Any:  # noqa: ARG001 - every node is read alike
-    return node.value
+def _constant(node: Any) -> Answer:
+    return lambda _: node.value
 
 
-def _number(node: ast.expr, lookup: Lookup) -> int | float:
-    found = _value(node, lookup)
-    if type(found) is bool:
-        return int(found)
-    if type(found) not in (int, float) or abs(found) > MAX_SIZE:
-        raise bad_value(ast.unparse(node), found, "a number")
-    return found
+def _number(node: ast.expr) -> Callable[[Lookup], int | float]:
+    value = _value(node)
+
+    def number(lookup: Lookup) -> int | float:
+        found = value(lookup)
+        if type(found) is bool:
+            return int(found)
+        if type(found) not in (int, float) or abs(found) > MAX_SIZE:
+            raise bad_value(ast.unparse(node), found, "a number")
+        return found
+
+    return number
 
 
-def _binary(node: Any, lookup: Lookup) -> int | float:
-    left, right = _number(node.left, lookup), _number(node.right, lookup)
+def _binary(node: Any) -> Answer:
+    first, second = _number(node.left), _number(node.right)
     kind = cast("type[ast.operator]", type(node.op))
-    if kind in (ast.Div, ast.FloorDiv, ast.Mod) and not right:
-        raise contradiction(f"{ast.unparse(node)} divides by zero")
-    if kind is ast.Div:
-        return _divided(node, left, right)
-    if kind is ast.Pow and right > _EXPONENTS:
-        raise bad_value(ast.unparse(node.right), right, f"at most {_EXPONENTS}")
-    return _OPERATORS[kind](left, right)
+    apply = partial(_divided, node) if kind is ast.Div else _OPERATORS[kind]
+    divides = kind in (ast.Div, ast.FloorDiv, ast.Mod)
+
+    def binary(lookup: Lookup) -> int | float:
+        left, right = first(lookup), second(lookup)
+        if divides and not right:
+            raise contradiction(f"{ast.unparse(node)} divides by zero")
+        if kind is ast.Pow and right > _EXPONENTS:
+            raise bad_value(ast.unparse(node.right), right, f"at most {_EXPONENTS}")
+        return apply(left, right)
+
+    return binary
 
 
 def _divided(node: Any, left: float, right: float) -> int | float:
@@ -88,34 +100,43 @@ def _divided(node: Any, left: float, right: float) -> int | float:
     return left // right if type(left) is int and type(right) is int else left / right
 
 
-def _compared(node: Any, lookup: Lookup) -> int:
-    kind, other = cast("type[ast.cmpop]", type(node.ops[0])), node.comparators[0]
+def _compared(node: Any) -> Answer:
+    kind = cast("type[ast.cmpop]", type(node.ops[0]))
     read = _value if kind in (ast.Eq, ast.NotEq) else _number  # nothing but numbers has an order
-    return int(_COMPARED[kind](read(node.left, lookup), read(other, lookup)))
+    left, right, compare = read(node.left), read(node.comparators[0]), _COMPARED[kind]
+    return lambda lookup: int(compare(left(lookup), right(lookup)))
 
 
-def _unary(node: Any, lookup: Lookup) -> int | float:
+def _unary(node: Any) -> Answer:
     if isinstance(node.op, ast.Not):
-        return int(not _value(node.operand, lookup))
-    return -_number(node.operand, lookup)
+        value = _value(node.operand)
+        return lambda lookup: int(not value(lookup))
+    number = _number(node.operand)
+    return lambda lookup: -number(lookup)
 
 
-def _joined(node: Any, lookup: Lookup) -> int:
+def _joined(node: Any) -> Answer:
     """Whether one of several holds (`or`), or all of them (`and`)."""
-    fold = any if isinstance(node.op, ast.Or) else all
-    return int(fold(_value(v, lookup) for v in node.values))
+    fold, values = any if isinstance(node.op, ast.Or) else all, [_value(v) for v in node.values]
+    return lambda lookup: int(fold(value(lookup) for value in values))
 
 
-def _indexed(node: Any, lookup: Lookup) -> Any:
-    values, at = _value(node.value, lookup), _value(node.slice, lookup)
-    held = _listed(values)
-    if type(at) is not int or not -len(held) <= at < len(held):
-        raise bad_value(ast.unparse(node.value), values, "a list that is long enough")
-    return held[at]
+def _indexed(node: Any) -> Answer:
+    listed, index = _value(node.value), _value(node.slice)
+
+    def indexed(lookup: Lookup) -> Any:
+        values, at = listed(lookup), index(lookup)
+        held = _listed(values)
+        if type(at) is not int or not -len(held) <= at < len(held):
+            raise bad_value(ast.unparse(node.value), values, "a list that is long enough")
+        return held[at]
+
+    return indexed
 
 
-def _called(node: Any, lookup: Lookup) -> Any:
-    return FUNCTIONS[node.func.id](*(_value(a, lookup) for a in node.args))
+def _called(node: Any) -> Answer:
+    function, values = FUNCTIONS[node.func.id], [_value(a) for a in node.args]
+    return lambda lookup: function(*[value(lookup) for value in values])
 
 
 def _first(value: Any) -> Any:
@@ -154,6 +175,60 @@ def _total(values: Any) -> Any:
     return sum(_listed(values))
 
 
+def _product(values: Any) -> Any:
+    found = 1
+    for each in _listed(values):
+        found *= _whole(each)
+    return found
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int or not 0 <= value <= MAX_SIZE:
+        raise bad_value("a factor", value, "a whole number, 0 or more")
+    return value
+
+
+def _per_layer(values: Any, key: Any, other: Any, layers: Any) -> list[Any]:
+    """One value per layer: what an object keyed by numbers of layers gives some of them under `key`, else the other.
+
+    Refused where the object has another kind of key.
+    """
+    found = [other] * _whole(layers)
+    for layer, given in (cast("dict[str, Any]", values) if isinstance(values, dict) else {}).items():
+        if not (layer.isdecimal() and isinstance(given, dict) and int(layer) < len(found)):
+            raise bad_value("a layer's own values", layer, "an object under the number of a layer")
+        found[int(layer)] = cast("dict[str, Any]", given).get(key, other)
+    return found
+
+
+def _names_only(values: Any, *names: Any) -> int:
+    """Whether the objects in an object have no other keys than these."""
+    held = cast("dict[str, Any]", values).values() if isinstance(values, dict) else ()
+    return int(all(isinstance(each, dict) and cast("dict[str, Any]", each).keys() <= {*names} for each in held))
+
+
+def _where(words: Any, word: Any, values: Any) -> list[Any]:
+    """The values at the places of a word in a list as long; 0 at the others."""
+    return [v if w == word else 0 for w, v in zip(_listed(words), _listed(values), strict=False)]
+
+
+def _halvings(value: Any) -> int:
+    """How often a number is halved down to one, remainders left: its logarithm to base 2, cut off."""
+    if _whole(value) < 1:
+        raise bad_value("a number to halve", value, "a positive whole number")
+    return value.bit_length() - 1
+
+
+def _joined_lists(*values: Any) -> list[Any]:
+    """One list of lists and of single values."""
+    return [x for v in values for x in (_listed(v) if isinstance(v, list) else [v])]
+
+
+def _turned(values: Any) -> list[Any]:
+    """The last entry first."""
+    return _listed(values)[::-1]
+
+
 def _rounded(number: int, step: int) -> int:
     """Up to a multiple of the step."""
     return -(-number // step) * step
@@ -190,6 +265,13 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "either": _either,
     "within": _within,
     "total": _total,
+    "product": _product,
+    "halvings": _halvings,
+    "per_layer": _per_layer,
+    "names_only": _names_only,
+    "where": _where,
+    "joined": _joined_lists,
+    "turned": _turned,
     "rounded": _rounded,
     "digits": _digits,
     "part": _part,
@@ -211,7 +293,7 @@ _COMPARED: Mapping[type, Callable[[Any, Any], Any]] = {
     ast.LtE: operator.le,
     ast.GtE: operator.ge,
 }
-_NODES: Mapping[type, Callable[[Any, Lookup], Any]] = {
+_NODES: Mapping[type, Callable[[Any], Answer]] = {
     ast.Constant: _constant,
     ast.Name: _name,
     ast.Attribute: _name,

@@ -10,6 +10,7 @@ with one layer, 4,096 to 8,192 wide).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from atlas.parse import Raw
@@ -22,6 +23,15 @@ if TYPE_CHECKING:
 WIDE = 2048
 """Width of a state from which one layer alone is more likely a draft's than a small model's made for a test."""
 
+
+class Held(Enum):
+    """What a reading says of a checkpoint: no text can state it, whatever keys a file has."""
+
+    APART = "a head that differs from the token table is not tied when it is loaded"
+
+
+HEAD = "lm_head_stored"
+"""The key under which a reading says that the head is held apart."""
 
 Other = tuple[str, Mapping[str, Any]]
 
@@ -65,7 +75,7 @@ def _of_levels(c: Config) -> Iterable[Other]:
 def _of_heads(c: Config) -> Iterable[Other]:
     """Whether the checkpoint holds a head of its own, where the config says so and the class ties it."""
     if c.rules.facts.get("always_tied") and c.raw.get(TIE) is False and c.values[TIE] is True:
-        yield "a head of its own is stored beside the token table, as the config states", {"lm_head_stored": True}
+        yield "a head of its own is stored beside the token table, as the config states", {HEAD: Held.APART}
 
 
 def doubt(c: Config) -> str | None:

@@ -14,6 +14,7 @@ from importlib.resources import files
 import orjson
 
 from atlas.parse import Raw
+from atlas.reading.twofold import Held
 from atlas.refusal import bad_value
 
 Types = frozenset[object]
@@ -26,8 +27,8 @@ ALLOWED: Mapping[str, Types] = {
     "list": frozenset((list,)),
     "obj": frozenset((dict,)),
 }
-ANY: Types = frozenset((bool, int, float, str, list, dict, type(None)))
-"""What a key may hold that no class declares."""
+ANY: Types = frozenset((bool, int, float, str, list, dict, type(None), Held))
+"""What a key may hold that no class declares; what a reading says of a checkpoint is no file's."""
 WORDS = {
     "bool": "true or false",
     "num": "a number",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from typing import NamedTuple
 
+from atlas.checkpoint.naming import Namer
 from atlas.families.rules import Family
 from atlas.numbers.structure import Model
 from atlas.numbers.towers import Tower
@@ -16,7 +18,7 @@ from atlas.stored.held import Held, merged, plain_tied
 from atlas.stored.scheme import Context, Reader, Scheme
 from atlas.stored.settings import Read, Settings
 from atlas.stored.subject import Subject, context
-from atlas.stored.units import EXPERT, LINEAR, Unit, units
+from atlas.stored.units import EXPERT, LINEAR, Unit, ends_of, names_of, outlined, sized, units
 
 METHODS: dict[str, Reader] = {
     "fp8": fp8.scheme,
@@ -63,29 +65,76 @@ def by_rule(of: Subject, s: Settings) -> tuple[Held, ...]:
     c = context(of, s.method)
     if of.towers is None:
         raise Unsaid(f"the towers of {of.family.model_type} are not described, and their weights are in the files")
-    drafts = drafts_stored(of, s)
-    return _held(of.model, of.family, of.towers, drafts, c, Read(s, s.digest()))
+    read = Read(s, s.digest())
+    found = _kept(of.model, of.family, of.towers, drafts_stored(of, read), c, read)
+    if isinstance(found, str):
+        raise Unsaid(found)
+    return found
 
 
 @lru_cache(maxsize=4096)
-def _held(
+def _kept(
     model: Model,
     family: Family,
     towers: tuple[Tower, ...],
     drafts: bool,  # noqa: FBT001 - part of the key that the answer is kept under
     c: Context,
     read: Read,
-) -> tuple[Held, ...]:
-    """The same of a design and settings: many repositories share both."""
-    s = read.settings
-    found = units(model, family, towers, drafts=drafts, named=named(s))
+) -> tuple[Held, ...] | str:
+    """The same of a design and settings, which many repositories share; a text where the settings say too little."""
+    plan = _plan(outlined(model), family, towers, drafts, c, read)
+    if isinstance(plan, str):
+        return plan
+    try:
+        ends = _each(sized(plan.ends, model, plan.names), plan.said, plan.made)
+        found = tuple(_in_forms(plan.made, ends))
+    except Unsaid as said:
+        return str(said)
+    return plan.rest if isinstance(plan.rest, str) else merged((*found, *plan.rest))
+
+
+class _Plan(NamedTuple):
+    """What files hold of a model whose ends may have any size; `rest` is a text where the settings say too little."""
+
+    made: Scheme
+    said: Mentions
+    names: Namer
+    ends: tuple[Unit, ...]
+    rest: tuple[Held, ...] | str
+
+
+@lru_cache(maxsize=1024)
+def _plan(
+    model: Model,
+    family: Family,
+    towers: tuple[Tower, ...],
+    drafts: bool,  # noqa: FBT001 - as in the key
+    c: Context,
+    read: Read,
+) -> _Plan | str:
+    """The plan of a model's outline: vocabularies differ where nothing else does."""
+    try:
+        return _planned(model, family, towers, c, read.settings, drafts=drafts)
+    except Unsaid as said:
+        return str(said)
+
+
+def _planned(
+    model: Model, family: Family, towers: tuple[Tower, ...], c: Context, s: Settings, *, drafts: bool
+) -> _Plan:
+    found, names = units(model, family, towers, drafts=drafts, named=named(s)), names_of(model, family, named(s))
     covered(found, s)
-    made = _in_part(METHODS[s.method](s, c), s)
-    each = tuple(_each(found, mentions(s), made))
+    made, said = _in_part(METHODS[s.method](s, c), s), mentions(s)
+    each = tuple(_each(found, said, made))
     for target in made.targets:
         if not any(target(k.unit.module) for k in each if k.unit.is_module):
             raise Unsaid("a target of the settings takes no module of the structure")
-    return merged(stored_as(made, each))
+    ends = sum(1 for _ in ends_of(model, names))
+    try:
+        rest = merged(stored_as(made, _each(found[ends:], said, made)))
+    except Unsaid as unsaid:
+        rest = str(unsaid)
+    return _Plan(made, said, names, found[:ends], rest)
 
 
 def _each(found: Iterable[Unit], m: Mentions, made: Scheme) -> Iterator[Kind]:
@@ -96,13 +145,13 @@ def _each(found: Iterable[Unit], m: Mentions, made: Scheme) -> Iterator[Kind]:
                 yield from kinds(u, m)
 
 
-def drafts_stored(of: Subject, s: Settings) -> bool:
+def drafts_stored(of: Subject, read: Read) -> bool:
     """Whether the drafting layers are in the files.
 
     A publisher's own fp8 keeps them; any other tool where its settings name them. Raises `Unsaid` where layers are
     stored that the structure does not have.
     """
-    named = _names_drafts(s, of.model.n_layers)
+    named, s = _names_drafts(read, of.model.n_layers), read.settings
     if not named and (s.method != "fp8" or fp8.of_transformers(s)):
         return False
     if of.drafts is None or (named and not of.drafts):
@@ -110,14 +159,21 @@ def drafts_stored(of: Subject, s: Settings) -> bool:
     return bool(of.drafts)
 
 
-def _names_drafts(s: Settings, n: int) -> bool:
+@lru_cache(maxsize=4096)
+def _names_drafts(read: Read, n: int) -> bool:
+    s = read.settings
     listed = [s.get(k) for k in ("ignore", "exclude_modules", "modules_to_not_convert", "quantized_layers")]
     names = [str(x) for each in listed if isinstance(each, list | dict) for x in each]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return any(f"layers.{n}." in x or x.endswith((f"layers.{n}", f"layers.{n}*")) or "mtp" in x for x in names)
 
 
 def stored_as(made: Scheme, found: Iterable[Kind]) -> Iterator[Held]:
-    """Every unit in its form, or as it was."""
+    """Every unit in its form, or as it was, and what the scheme adds."""
+    yield from _in_forms(made, found)
+    yield from (Held("scales", "cache", p.dtype, 1, p.elements) for p in made.added)
+
+
+def _in_forms(made: Scheme, found: Iterable[Kind]) -> Iterator[Held]:
     for u, times, is_all in found:
         form = made.form(u) if u.is_module and (made.takes_subclasses or not _is_subclass(u)) else None
         stacked = u.stacked or (made.stacks_experts and u.kind == EXPERT)
@@ -125,7 +181,6 @@ def stored_as(made: Scheme, found: Iterable[Kind]) -> Iterator[Held]:
             raise Unsaid("the settings tell experts of a layer apart that lie in one tensor")
         held = (_plain(u, made),) if form is None else _of_form(u, form, stacked=stacked)
         yield from (h.times(times) for h in held)
-    yield from (Held("scales", "cache", p.dtype, 1, p.elements) for p in made.added)
 
 
 def _is_subclass(u: Unit) -> bool:

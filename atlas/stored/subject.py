@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from atlas.families.rules import Family
@@ -31,20 +32,31 @@ class Subject(NamedTuple):
 
 def context(of: Subject, method: str | None = None) -> Context:
     """What the readers of settings need to know. Raises `Unsaid` where no type is stated."""
-    mixers = [(m, n) for m, n in shape_of(of.model).mixers if m.attention_kind is not None]
-    latent = next((m for m, _ in mixers if m.attention_kind is AttentionKind.MLA), None)
-    return Context(
+    return _of_design(of.model)._replace(
         model_type=of.family.model_type,
         dtype=_dtype(of.config, method),
         version=_version(of.config.get("transformers_version")),
-        attention_layers=sum(n for _, n in mixers),
-        has_experts=any(t.stored > 1 for each in of.model.counted() for p in each.parts for t in p.tensors),
         has_towers=of.towers != (),
-        is_tied=bool(plain_tied(of.model, "BF16")),
-        heads=latent and latent.n_q_heads,
-        value_dim=latent and latent.v_head_dim,
         architecture=_architecture(of.config),
         expert_dtype=_text(of.config, "expert_dtype"),
+    )
+
+
+@lru_cache(maxsize=16384)
+def _of_design(model: Model) -> Context:
+    """What the structure alone says of it."""
+    mixers = [(m, n) for m, n in shape_of(model).mixers if m.attention_kind is not None]
+    latent = next((m for m, _ in mixers if m.attention_kind is AttentionKind.MLA), None)
+    return Context(
+        model_type="",
+        dtype="",
+        version=None,
+        attention_layers=sum(n for _, n in mixers),
+        has_experts=any(t.stored > 1 for each in model.counted() for p in each.parts for t in p.tensors),
+        has_towers=False,
+        is_tied=bool(plain_tied(model, "BF16")),
+        heads=latent and latent.n_q_heads,
+        value_dim=latent and latent.v_head_dim,
     )
 
 

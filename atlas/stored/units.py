@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from atlas.checkpoint.naming import STACKS, Namer, Spelling, is_present, namer
 from atlas.checkpoint.towers import copies, placed
 from atlas.families.rules import Family
-from atlas.numbers.structure import Layer, Model, Tensor
+from atlas.numbers.structure import Layer, Model, Tensor, layer, model, part
 from atlas.numbers.towers import Tower
 from atlas.stored.form import Shape
 from schemas.vocabulary import Component, Role
@@ -82,15 +82,37 @@ def units(
     Equal layers share their units. `named` are modules that its settings name: of several spellings a family has,
     those are taken.
     """
-    listed = [f"{n}.weight" for n in named]
-    names = namer(family, model, listed)
-    found = [*_of_ends(model, names), *_of_stacks(model, names), *_of_towers(towers, listed)]
+    names, listed = names_of(model, family, named), [f"{n}.weight" for n in named]
+    found = [*ends_of(model, names), *_of_stacks(model, names), *_of_towers(towers, listed)]
     if drafts:
         found += _of_drafts(model, names, apart=any(n.startswith(_DRAFTS) for n in named))
     return tuple(_with_own_routers(found))
 
 
-def _of_ends(model: Model, names: Namer) -> Iterator[Unit]:
+@lru_cache(maxsize=1024)
+def names_of(model: Model, family: Family, named: frozenset[str]) -> Namer:
+    """How a checkpoint whose settings name these modules calls the model's weights."""
+    return namer(family, model, [f"{n}.weight" for n in named])
+
+
+@lru_cache(maxsize=16384)
+def outlined(m: Model) -> Model:
+    """The same with axes of no length at its ends: equal for models that differ in their vocabularies alone."""
+    weights = tuple(t._replace(shape=(0,) * len(t.shape)) for p in m.ends.parts for t in p.tensors)
+    return model(layer((_blank(weights),)), m.runs, m.norm_class, m.norm_placement)
+
+
+_blank = lru_cache(maxsize=4096)(partial(part, "ends"))
+
+
+def sized(ends: Iterable[Unit], model: Model, names: Namer) -> Iterator[Unit]:
+    """The units of an outline's ends with the shapes of a model that has it."""
+    for blank, unit in zip(ends, ends_of(model, names), strict=True):
+        yield blank._replace(shape=unit.shape)
+
+
+def ends_of(model: Model, names: Namer) -> Iterator[Unit]:
+    """What stands before and after the layers."""
     return _laid((names.of_end(t.name), t) for p in model.ends.parts for t in p.tensors)
 
 

@@ -71,27 +71,28 @@ def _finished(
     row: int = 19,
 ) -> Any:
     """Sizes and styles all charts share. `height` is the plot's own; `legend` is how many entries stand below it."""
-    axis = {"labelFont": FONT, "titleFont": FONT, "labelFontSize": LABEL, "titleFontSize": LABEL, "labelColor": INK}
-    return (
-        chart.properties(
-            width=WIDTH - left - right,
-            height=height,
-            padding={"left": left, "right": right, "top": top, "bottom": bottom + row * legend + (8 if legend else 0)},
-            autosize={"type": "none"},
-            background=PAPER,
-        )
-        .configure_axis(
-            **axis, titleColor=MUTED, titleFontWeight="normal", gridColor=GRID, domainColor=GRID, tickColor=GRID,
-            labelLimit=left,
-        )
-        .configure_axisLeft(minExtent=left - 28, maxExtent=left - 28)
-        .configure_view(stroke=None)
-        .configure_text(font=FONT, fontSize=LABEL, color=INK)
-        .configure_legend(
-            orient="none", legendX=0, legendY=height + bottom + 4, direction="vertical", labelFont=FONT,
-            labelFontSize=LABEL, labelColor=INK, titleFont=FONT, symbolSize=90, labelLimit=WIDTH, title=None,
-            rowPadding=4,
-        )
+    # In one call: each copies the whole chart.
+    return chart.properties(
+        width=WIDTH - left - right,
+        height=height,
+        padding={"left": left, "right": right, "top": top, "bottom": bottom + row * legend + (8 if legend else 0)},
+        autosize={"type": "none"},
+        background=PAPER,
+        config={
+            "axis": {
+                "labelFont": FONT, "titleFont": FONT, "labelFontSize": LABEL, "titleFontSize": LABEL,
+                "labelColor": INK, "titleColor": MUTED, "titleFontWeight": "normal", "gridColor": GRID,
+                "domainColor": GRID, "tickColor": GRID, "labelLimit": left,
+            },
+            "axisLeft": {"minExtent": left - 28, "maxExtent": left - 28},
+            "view": {"stroke": None},
+            "text": {"font": FONT, "fontSize": LABEL, "color": INK},
+            "legend": {
+                "orient": "none", "legendX": 0, "legendY": height + bottom + 4, "direction": "vertical",
+                "labelFont": FONT, "labelFontSize": LABEL, "labelColor": INK, "titleFont": FONT, "symbolSize": 90,
+                "labelLimit": WIDTH, "title": None, "rowPadding": 4,
+            },
+        },
     )  # fmt: skip
 
 
@@ -130,7 +131,12 @@ def _coloured(series: str, names: Sequence[str], **legend: Any) -> Any:
 def _data(rows: Rows, *texts: str) -> Any:
     """Rows as inline values, labels made harmless."""
     labelled = [{**r, **{t: _label(r[t]) for t in texts}} for r in rows]
-    return _altair().Data(values=labelled)
+    return _inline(labelled)
+
+
+def _inline(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Rows as a chart's own; Altair copies lists, all they hold with them, whenever a chart is made from another."""
+    return _altair().Data(values=tuple(rows))
 
 
 def share_bars(rows: Rows, *, label: str, value: str, title: str) -> str:
@@ -164,7 +170,7 @@ def layer_strip(rows: Rows, *, index: str, mixer: str, ffn: str, title: str) -> 
     ]
     kinds = list(dict.fromkeys(c["kind"] for c in cells))
     colours = [_strip_colour(k) for k in kinds]
-    chart = alt.Chart(alt.Data(values=cells)).mark_rect(stroke=PAPER, strokeWidth=1).encode(
+    chart = alt.Chart(_inline(cells)).mark_rect(stroke=PAPER, strokeWidth=1).encode(
         x=alt.X("index:O", title="layer", axis=_plain_axis(values=_ticks(len(rows)))),
         y=alt.Y("row:N", sort=["mixer", "FFN"], title=None, axis=_plain_axis(labelPadding=6)),
         color=alt.Color("kind:N", scale=alt.Scale(domain=kinds, range=colours), legend=alt.Legend()),
@@ -224,7 +230,7 @@ def grid(rows: Rows, *, x: str, y: str, value: str, title: str, x_title: str, y_
     alt = _altair()
     across, down = sorted({r[x] for r in rows}), sorted({r[y] for r in rows})
     most = max(r[value] for r in rows)
-    base = alt.Chart(alt.Data(values=[dict(r) for r in rows])).encode(
+    base = alt.Chart(_inline([dict(r) for r in rows])).encode(
         x=alt.X(f"{x}:O", title=x_title, sort=across, axis=_plain_axis()),
         y=alt.Y(f"{y}:O", title=y_title, sort=down, axis=_plain_axis()),
     )

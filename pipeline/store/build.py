@@ -111,7 +111,7 @@ def write(
 
     `day` and `before` as in `recorded`.
     """
-    with content.open() as con:
+    with content.apart() as con:
         selects = recorded(con, content, day, before)
         con.execute(f"ATTACH {quoted(str(path))} AS snapshot_file (STORAGE_VERSION '{STORAGE_VERSION}')")
         con.execute("USE snapshot_file")

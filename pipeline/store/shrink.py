@@ -39,7 +39,7 @@ def guard(place: Path, latest: Entry, content: Staged) -> None:
 
 def missing(path: Path, content: Staged) -> tuple[list[str], int]:
     """The first names of a snapshot's models that are not among these, and how many there are."""
-    with content.open() as con:
+    with content.apart() as con:
         con.execute(f"ATTACH {quoted(str(path))} AS latest (READ_ONLY)")
         gone = f"FROM latest.models ANTI JOIN {content.table(MODELS.name)} USING (repo_id)"
         first = con.execute(f"SELECT repo_id {gone} ORDER BY repo_id LIMIT {SHOWN}").fetchall()

@@ -239,6 +239,10 @@ def _opened(path: Path) -> tuple[Origin, dict[str, tuple[int, str]], str]:
 
 def proven(path: Path) -> Entry:
     """The entry of a file that proves itself: complete, named as it says, its rows unchanged. Raises `Corrupt`."""
+    return _proven(path)[0]
+
+
+def _proven(path: Path) -> tuple[Entry, Origin]:
     origin, tables, manifest = _opened(path)
     if origin.snapshot_id != path.stem:
         raise Corrupt(f"{path} says it is {origin.snapshot_id}: it was swapped or renamed")
@@ -247,7 +251,7 @@ def proven(path: Path) -> Entry:
     for name, found in _read_back(path).items():
         if tables.get(name) != found:
             raise Corrupt(f"{path}: the rows of {name} do not have the digest of the manifest")
-    return _entry(path, origin, manifest, tables)
+    return _entry(path, origin, manifest, tables), origin
 
 
 def _read_back(path: Path) -> Digests:
@@ -276,11 +280,10 @@ def verify(home: Path, snapshot_id: str | None = None) -> list[Entry]:
 
 def _damage(place: Path, index: Index, entry: Entry) -> str | None:
     try:
-        found = proven(shelf.checked(place, entry))
+        found, origin = _proven(shelf.checked(place, entry))
         if found != entry:
             return f"{place / entry.file}: the index says otherwise than the file about its contents"
         before = {e.id: e.manifest for e in index.snapshots} | {i: p.manifest for i, p in index.pruned.items()}
-        origin, _, _ = _opened(place / entry.file)
         if entry.previous in before and origin.previous_digest != before[entry.previous]:
             return f"{place / entry.file}: it follows another {entry.previous} than the one here"
     except Corrupt as error:

@@ -11,7 +11,7 @@ import tempfile
 import weakref
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 import duckdb
@@ -34,7 +34,9 @@ class Staged(Mapping[str, pl.DataFrame]):
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="atlas-"))
-        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        self._engine = ExitStack()
+        self._con: duckdb.DuckDBPyConnection | None = None
+        weakref.finalize(self, _gone, self._engine, self.folder)
         self._parts: Counter[str] = Counter()
         self._queries: dict[str, str] = {}
 
@@ -81,9 +83,18 @@ class Staged(Mapping[str, pl.DataFrame]):
 
     @contextmanager
     def open(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection that can run the queries; it is bounded, and spills beside the parts."""
-        with _bounded(str(self.folder / "spill")) as con:
+        """A connection that can run the queries; it is bounded, and spills beside the parts.
+
+        All of them are of one database: to open one takes longer than most queries.
+        """
+        if self._con is None:
+            self._con = self._engine.enter_context(self.apart())
+        with self._con.cursor() as con:
             yield con
+
+    def apart(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+        """The same of a database of its own, which takes what is attached to it along."""
+        return _bounded(str(self.folder / "spill"))
 
     def ask(self, query: str) -> list[tuple[object, ...]]:
         """The rows of a query with a small answer."""
@@ -145,6 +156,12 @@ def _write(path: Path, name: str, frame: pl.DataFrame) -> None:
 def in_order(table: Table) -> str:
     """The clause that orders a table by its key."""
     return "ORDER BY " + ", ".join(f'"{k}"' for k in table.key)
+
+
+def _gone(engine: ExitStack, folder: Path) -> None:
+    """Close the database, then take the folder away that it spills to."""
+    engine.close()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def staged(content: Mapping[str, pl.DataFrame]) -> Staged:

@@ -126,6 +126,8 @@ def broken(con: duckdb.DuckDBPyConnection, rule: Rule, change: str | None) -> ch
     try:
         if change:
             con.execute(change)
+        if rule.rows and checks._hold(con, rule.rows, [rule]):  # so it is asked first, with others of the same rows
+            return None
         return checks._broken(con, rule)
     finally:
         con.execute("ROLLBACK")

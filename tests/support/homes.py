@@ -21,17 +21,17 @@ FOLDER = Path(os.environ["ATLAS_TESTS_TOGETHER"])
 
 def catalogue(into: Path) -> Path:
     """The home `into` with the snapshot of the catalogue, without its guide."""
-    return _copied("catalogue", _refresh, into)
+    return copied("catalogue", _refresh, into)
 
 
 def with_guide(into: Path) -> Path:
     """The same home with the guide built in it."""
-    return _copied("guide", lambda home: render.build(home, shelf.locate(catalogue(home))[1]), into)
+    return copied("guide", lambda home: render.build(home, shelf.locate(catalogue(home))[1]), into)
 
 
 def hand_made_days(into: Path, *days: str) -> Path:
     """The home `into` with a snapshot of the hand-made atlas on each day, downloads counting from 0."""
-    return _copied("-".join(("days", *days)), lambda home: _days(home, days), into)
+    return copied("-".join(("days", *days)), lambda home: _days(home, days), into)
 
 
 def _refresh(home: Path) -> None:
@@ -45,7 +45,8 @@ def _days(home: Path, days: tuple[str, ...]) -> None:
         hand_made.publish(home, day, number)
 
 
-def _copied(name: str, make: Callable[[Path], object], into: Path) -> Path:
+def copied(name: str, make: Callable[[Path], object], into: Path) -> Path:
+    """The home `into` as `make` makes it under this name, once."""
     made = FOLDER / name
     with FileLock(FOLDER / f"{name}.lock"):
         if not (made / "whole").exists():

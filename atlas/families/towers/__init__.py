@@ -1,14 +1,15 @@
 """Rows of towers: one TOML file per encoder, named after its model_type, and one per wrapper that holds some.
 
-An encoder's row gives its modules and their sizes as arithmetic over its config's keys (`atlas/reading/arithmetic.py`):
-`"attn.qkv" = "affine: 3 * hidden_size, hidden_size"`. The word before the colon is what the module stores (see
-`atlas/parts/towers.py`); a bias that a key switches stands in brackets (`affine(qkv_bias): ...`), copies that a key
-counts before it (`use_head x tensor: ...`). Braces write several names at once. `[[stacks]]` repeats modules `times`
-times under `at`, `{i}` being the index; `over` repeats the stack itself, `s` counting them and `{s}` in names being
-`index` (`s` where the row says nothing). A wrapper's row lists its `[[towers]]`: the key of each config, the row it is
-read by, the prefixes that checkpoints use, or modules of its own. Names with a dot lead to another scope: `text` is the
-language model, `wrapper` the wrapper, any other the tower of that name. A row of modules that belong to a model itself
-(ends `modules`) has no defaults of its own: the family's row answers, and `role` says what a token does with them.
+An encoder's row gives its modules and their sizes as arithmetic over its config's keys
+(`atlas/reading/arithmetic.py`): `"attn.qkv" = "affine: 3 * hidden_size, hidden_size"`. The word before the colon is
+what the module stores (see `atlas/parts/towers.py`); a bias that a key switches stands in brackets (`affine(qkv_bias):
+...`), copies that a key counts before it (`use_head x tensor: ...`). Braces write several names at once. `[[stacks]]`
+repeats modules `times` times under `at`, `{i}` being the index; `over` repeats the stack itself, `s` counting them and
+`{s}` in names being `index` (`s` where the row says nothing); `within` repeats it again in each of those, `t` and
+`{t}` counting. A wrapper's row lists its `[[towers]]`: the key of each config, the row it is read by, the prefixes
+that checkpoints use, or modules of its own. Names with a dot lead to another scope: `text` is the language model,
+`wrapper` the wrapper, any other the tower of that name. A row of modules that belong to a model itself (ends
+`modules`) has no defaults of its own: the family's row answers, and `role` says what a token does with them.
 """
 
 from __future__ import annotations
@@ -41,19 +42,20 @@ class Module(msgspec.Struct, frozen=True):
 
 
 class Stack(msgspec.Struct, frozen=True):
-    """Modules that are there `times` times, in each of `over` groups."""
+    """Modules that are there `times` times, in each of `within` parts of each of `over` groups."""
 
     modules: tuple[Module, ...]
     at: str = ""
     times: str = "1"
     over: str = "1"
+    within: str = "1"
     index: str = "s"
     role: str = "matmul"  # what a token does with modules that belong to the model itself; a tower's cost it nothing
     component: str = "other"  # what those modules count as
     name: str = ""  # what they are called together, where the first word of `at` does not say it
 
 
-class Held(msgspec.Struct, frozen=True):
+class Held(msgspec.Struct, frozen=True, eq=False):
     """A tower that a wrapper holds; `config` is a dotted key, empty where the wrapper's own keys describe it."""
 
     name: str
@@ -165,7 +167,9 @@ def _module(name: str, spec: str) -> Module:
 
 
 def _axes(text: str) -> tuple[str, ...]:
-    """Cut at the commas that stand in no bracket."""
+    """Cut at the commas that stand in no bracket; `()` is a scalar's shape."""
+    if text == "()":
+        return ()
     axes, depth = [""], 0
     for sign in text:
         depth += (sign in "([") - (sign in ")]")

@@ -13,6 +13,7 @@ from atlas.checkpoint.totals import as_stated, check_total, disagreement, in_nam
 from atlas.derived import Derived
 from atlas.interpret import derive
 
+WIDTHS = json.loads((Path(__file__).parents[2] / "fixtures" / "widths.json").read_text("utf-8"))
 DEEPSEEK = {
     "architectures": ["DeepseekV3ForCausalLM"],
     "model_type": "deepseek_v3",
@@ -99,12 +100,38 @@ def test_towers_are_held_where_they_are_understood(shared: Path) -> None:
     found = check_total(derived, 8_397_094_912)
     assert (found.result, found.note) == ("explained", "towers included: +642,215,936")
     assert check_total(derived, 8_397_094_913).result == "off"
-    older = held("openbmb--MiniCPM-V-2", shared)  # no key says what its encoder is
+    raw = json.loads((shared / "hub" / "configs" / "openbmb--MiniCPM-V-2.json").read_text("utf-8"))
+    older = derive(raw | {"vision_encoder": None})  # no key says what its encoder is
     found = check_total(older, (older.fingerprint.params_total or 0) + 640_000_000)
     assert (found.result, found.note) == (
         "unchecked",
         "towers included: 640,000,000 elements beside the language model",
     )
+
+
+def test_buffers_of_towers_count_and_scalars_do_not() -> None:
+    """Emu3-Chat-hf: 270,740,287 weights of its tokenizer, 8 batch norms of 2 x 4; their 8 counts of steps do not."""
+    found = check_total(derive(WIDTHS["BAAI/Emu3-Chat-hf"]), 8_762_751_871)
+    assert found.result == "explained"
+    assert found.note == "towers included: +270,740,287; persistent buffers of towers included: +64"
+
+
+def test_adapters_that_stand_in_the_checkpoint_count() -> None:
+    """A fine-tune of Phi-4-multimodal: adapters of 256 and 320 on matrices whose sides sum to 45,056 in 32 layers."""
+    found = check_total(derive(WIDTHS["microsoft/Phi-4-multimodal-instruct"]), 5_574_460_384)
+    assert found.note == "towers included: +1,738,438,464; persistent buffers of towers included: +160"
+    towers = derive(WIDTHS["microsoft/Phi-4-multimodal-instruct"]).towers
+    assert next(t.elements for t in towers if t.name == "adapters") == 32 * 45_056 * (256 + 320)
+    sides = (3_072 + 5_120) + 2 * 3_072 + (3_072 + 16_384) + (8_192 + 3_072)
+    assert sides == 45_056
+
+
+def test_frequencies_that_a_conversion_left_behind_are_named(shared: Path) -> None:
+    """Kimi-K2-Instruct's files hold `rotary_emb.inv_freq` of 7,168 / 64 / 2 = 56 in each of 61 layers: 3,416."""
+    found = check_total(held("moonshotai--Kimi-K2-Instruct", shared), 1_026_408_235_864)
+    assert found.note is not None
+    assert (found.result, found.note.endswith("included: +3,416")) == ("explained", True)
+    assert 61 * (7_168 // 64 // 2) == 3_416
 
 
 def test_gpt_oss_in_mxfp4_is_explained(shared: Path) -> None:

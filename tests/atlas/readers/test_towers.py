@@ -89,9 +89,19 @@ def test_a_tower_that_is_not_understood_is_null_with_its_reason(vision: Any, wor
 
 def test_a_wrapper_without_rows_for_its_towers_says_so() -> None:
     """A wrapper whose towers nobody described has none, with that reason; a model without towers has 0."""
-    found = derive({"model_type": "fast_vlm", "text_config": TEXT | {"model_type": "qwen2"}, "vision_config": {}})
-    assert "no rules for the towers" in reason(found)
+    assert "no rules for the towers" in reason(derive(TEXT | {"vision_config": {"hidden_size": 8}}))
     assert derive(TEXT).fingerprint.params_towers == 0
+
+
+def test_moshi_builds_its_text_decoder_alone() -> None:
+    """The class that the causal-LM mapping names has no codec and no depth decoder, though its config describes both.
+
+    transformers 5.24 on the meta device: MoshiForCausalLM has embed_tokens, layers, norm and lm_head, no more.
+    """
+    text = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 96, "vocab_size": 50}
+    beside = {"audio_encoder_config": {"model_type": "mimi"}, "depth_decoder_config": {"hidden_size": 32}}
+    found = derive({"model_type": "moshi"} | text | beside).fingerprint
+    assert (found.verdict, found.has_towers, found.params_towers) == ("known", False, 0)
 
 
 def test_glm_4v_and_hunyuan_ocr_are_counted_by_hand(shared: Path) -> None:
@@ -175,23 +185,35 @@ def test_every_row_reads_and_cites(name: str) -> None:
 
 
 def test_published_totals_are_met(shared: Path) -> None:
-    """What a row expects of a repository at hand is what its config gives."""
-    wanted = [(e["repo"], e["params_towers"]) for n in available() for e in tower_row(n).expect]
-    for repo, towers in wanted:
-        places = (shared / room / "configs" / f"{repo.replace('/', '--')}.json" for room in ("hub", "news"))
-        raw = next(p for p in places if p.is_file()).read_bytes()
-        assert derive(raw).fingerprint.params_towers == towers, repo
+    """What a row expects of a repository at hand, or of its class's defaults, is what that config gives."""
+    wanted = [(n, e["repo"], e["params_towers"]) for n in available() for e in tower_row(n).expect]
+    for row, repo, towers in wanted:
+        assert derive(config_of(shared, row, repo)).fingerprint.params_towers == towers, (row, repo)
     assert len(wanted) >= 8
+
+
+def config_of(shared: Path, row: str, repo: str) -> bytes | dict[str, Any]:
+    """The config that an expectation is held against."""
+    if repo in WIDTHS:
+        return WIDTHS[repo]
+    name = row if repo == "class default" else repo.replace("/", "--")
+    rooms = ("hub/defaults",) if repo == "class default" else ("hub/configs", "news/configs")
+    return next(p for room in rooms if (p := shared / room / f"{name}.json").is_file()).read_bytes()
 
 
 @pytest.mark.parametrize(
     "line", BUILT.read_text("utf-8").splitlines(), ids=lambda x: json.loads(x)["config"]["model_type"]
 )
 def test_small_wrappers_built_by_the_library_are_met(line: str) -> None:
-    """Small configs off every default have as many tower weights as the modules that transformers 5.24 builds."""
+    """Small configs off every default have as many tower weights as the modules that transformers 5.24 builds.
+
+    Counted on the meta device: named_parameters() outside the language model, buffers of the state_dict; encoders of
+    timm are those of timm 1.0.31.
+    """
     built = json.loads(line)
     found = derive(built["config"])
     assert found.fingerprint.params_towers == built["params_towers"], found.evidence
+    assert found.fingerprint.params_buffers == built.get("params_buffers", found.fingerprint.params_buffers)
 
 
 def test_kimi_k3_has_the_towers_that_its_published_totals_differ_by() -> None:
@@ -250,6 +272,21 @@ def test_variants_built_by_the_library_are_met(shared: Path) -> None:
     assert wrong == {}
 
 
+def test_the_first_minicpm_v_name_an_encoder_of_timm(shared: Path) -> None:
+    """26 of 27 SigLIP layers, 15,239,504 each, as timm 1.0.31 builds them without pooling; 64 queries with positions.
+
+    412,987,248 weights less one layer; the resampler 2 x 64 x 2,304 + 1,152 x 2,304 + 5 x 2,304 ** 2 + 10 x 2,304.
+    Another encoder, or none named, is refused.
+    """
+    raw = json.loads((shared / "hub" / "configs" / "openbmb--MiniCPM-V-2.json").read_text("utf-8"))
+    resampler = 2 * 64 * 2_304 + 1_152 * 2_304 + 5 * 2_304**2 + 10 * 2_304
+    assert derive(raw).fingerprint.params_towers == 412_987_248 - 15_239_504 + resampler
+    whole = derive(raw | {"drop_vision_last_layer": False}).fingerprint
+    assert whole.params_towers == 412_987_248 + resampler
+    for other in ("eva02_enormous_patch14_clip_224.laion2b_plus", None):
+        assert "vision_encoder names no encoder that was read" in reason(derive(raw | {"vision_encoder": other}))
+
+
 @pytest.mark.parametrize(
     ("repo", "hub"),
     [
@@ -257,12 +294,34 @@ def test_variants_built_by_the_library_are_met(shared: Path) -> None:
         ("AIDC-AI/Ovis2.5-2B", 2_570_429_672),
         ("AIDC-AI/Ovis2.6-30B-A3B", 31_381_977_320),
         ("internlm/Intern-S1-mini", 8_538_804_224),
+        ("deepseek-community/DeepSeek-OCR-2", 3_389_119_360),
+        ("rednote-hilab/dots.ocr", 3_039_179_264),
+        ("stepfun-ai/GOT-OCR2_0", 716_033_280 - 151_860 * 1_024),  # the tied head is stored again
+        ("facebook/Perception-LM-1B", 1_533_524_992),
+        ("facebook/Perception-LM-3B", 3_516_753_920),
+        ("facebook/Perception-LM-8B", 9_794_260_736),
     ],
 )
 def test_wrappers_make_up_their_published_totals(repo: str, hub: int) -> None:
     """The language model, the encoder and its projector (Ovis: a head to visual words, and their table) are all."""
     found = derive(WIDTHS[repo]).fingerprint
     assert (found.params_total or 0) + (found.params_towers or 0) == hub
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("vision_lora.layer", "layers.*", "adapters of other modules"),
+        ("embd_layer.image_embd_layer.projection_cls", "linear", "another projector of images"),
+        ("embd_layer.audio_embd_layer.use_qformer", True, "another projector of sound"),
+        ("audio_processor.config.batch_norm", True, "another convolution"),
+        ("audio_processor.config.rope", True, "no rule reads audio_processor.config.rope"),
+        ("img_processor", {"layer_idx": -2}, "img_processor describes another encoder"),
+    ],
+)
+def test_phi4mm_with_other_parts_than_the_published_is_refused(key: str, value: Any, words: str) -> None:
+    """What its code builds otherwise for another word is no number here."""
+    assert words in reason(derive(changed(WIDTHS["microsoft/Phi-4-multimodal-instruct"], key, value)))
 
 
 def test_joyai_drafts_with_a_dense_layer_and_one_table() -> None:

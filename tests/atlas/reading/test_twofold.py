@@ -8,6 +8,7 @@ import pytest
 
 from atlas.interpret import derive
 from atlas.proof import alike, held, published
+from atlas.reading.twofold import HEAD, Held
 
 TEXT: dict[str, Any] = {
     "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -129,6 +130,15 @@ def test_a_t5_with_a_head_of_its_own_is_told_by_its_total() -> None:
         assert (chosen.fingerprint.verdict, chosen.fingerprint.tie_word_embeddings) == ("known", total == tied)
     assert derive(FLAN | {"tie_word_embeddings": True}).readings == ()
     assert derive(FLAN | {"architectures": ["T5EncoderModel"]}).readings == ()
+
+
+def test_no_file_can_state_a_reading() -> None:
+    """The key under which a reading is told apart is a stranger's in a file: not believed, and named as unread."""
+    for value in (True, str(Held.APART.value), 1):
+        stranger = derive(FLAN | {HEAD: value, "tie_word_embeddings": True})
+        assert (stranger.fingerprint.params_total, stranger.fingerprint.params_unembedding) == (750_251_008, 0)
+        assert stranger.unread == (HEAD,)
+        assert stranger.fingerprint.verdict == ("known" if isinstance(value, str) else "assumed")  # as any unread key
 
 
 def test_the_reading_of_a_snapshot_is_found_again_by_its_design() -> None:

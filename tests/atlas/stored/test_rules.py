@@ -202,6 +202,26 @@ def test_a_scheme_stores_what_a_hand_count_gives(name: str) -> None:
     assert found.fingerprint.weight_bytes_checkpoint == sum(widths[d] * n for d, n in expected.items())
 
 
+# 64 words more in both tables: 2 x 64 x 128 = 16,384 weights, in 16 bits; MLX packs them with 2 values a group of 64
+MORE_WORDS: dict[str, dict[str, int]] = {
+    "fp8 block": {"BF16": 16_384},
+    "fp8 channel": {"BF16": 16_384},
+    "mlx": {"U32": 2_048, "BF16": 512},
+    "mlx mixed": {"U32": 1_024 + 1_536, "BF16": 512},
+}
+
+
+@pytest.mark.parametrize("name", MORE_WORDS)
+def test_another_vocabulary_changes_the_tables_alone(name: str) -> None:
+    """What is kept of a design between its ends is right beside ends of any size."""
+    settings, expected = RULES[name]
+    key = "quantization" if name.startswith("mlx") else "quantization_config"
+    for words in (320, 384, 320, 448):
+        found = derive({**MODEL, "vocab_size": words, key: settings})
+        more = {d: n * (words - 320) // 64 for d, n in MORE_WORDS[name].items()}
+        assert by_dtype(found.stored.rows) == {d: n + more.get(d, 0) for d, n in expected.items()}
+
+
 SAYS_TOO_LITTLE: dict[str, tuple[dict[str, Any], str]] = {
     "no list": (modelopt("NVFP4", ignore=[]), "the list of modules left in 16 bits is empty"),
     "no algorithm": ({"quant_method": "modelopt", "ignore": ["lm_head"]}, "quant_algo is missing"),

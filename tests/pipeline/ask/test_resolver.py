@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from pipeline.ask import resolver
 from pipeline.ask.found import Asking
 from pipeline.cli import main
 from pipeline.errors import Invalid, NotFound, Upstream, Usage
+from pipeline.hub import single
 
 
 @pytest.fixture(autouse=True)
@@ -135,7 +137,9 @@ def test_the_cache_on_disk_answers_offline(tmp_path: Path) -> None:
     assert resolver.resolve("org/mine", asking(tmp_path)).derived.fingerprint.params_total == WEIGHTS
 
 
-def test_the_hub_is_asked_last_and_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_hub_is_asked_last_and_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two requests and a line on stderr; nothing is published; afterwards the archive answers offline, by revision."""
     repo = Repo("org/new", json.dumps(SMALL).encode())
     with HubServer(Population(0, extra=(repo,))) as hub:
@@ -150,6 +154,7 @@ def test_the_hub_is_asked_last_and_once(tmp_path: Path, capsys: pytest.CaptureFi
             resolver.resolve("org/none", online)
     assert not (tmp_path / "home" / "snapshots").exists()
     assert resolver.resolve("org/new", asking(tmp_path)).source.startswith("the archive")
+    monkeypatch.setattr(single, "BRIEF", replace(single.BRIEF, contact=0.2))
     with pytest.raises(Upstream):
         resolver.resolve("org/other", asking(tmp_path, offline=False, endpoint="http://127.0.0.1:9"))
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import duckdb
 import hand_made
+import homes
 import polars as pl
 import pytest
 import yaml
@@ -29,12 +30,15 @@ CANARY = "hf_canary000000000000000000000000"
 
 def published(home: Path, source: str = "hand", **listing: object) -> str:
     """A home with a snapshot written by hand; `listing` overrides columns of its models."""
-    content = hand_made.content()
-    content["models"] = content["models"].with_columns(**{k: pl.lit(v) for k, v in listing.items()})
-    snapshot.publish(
-        home, content, snapshot.Publication(day=hand_made.DAY, source=source, listed=hand_made.LISTED, code_version="0")
-    )
-    return str(home)
+
+    def publish(place: Path) -> None:
+        content = hand_made.content()
+        content["models"] = content["models"].with_columns(**{k: pl.lit(v) for k, v in listing.items()})
+        about = snapshot.Publication(day=hand_made.DAY, source=source, listed=hand_made.LISTED, code_version="0")
+        snapshot.publish(place, content, about)
+
+    wanted = hashlib.sha256(repr((source, sorted(listing.items()))).encode()).hexdigest()
+    return str(homes.copied(f"parquet-{wanted}", publish, home))
 
 
 def digests(folder: Path) -> dict[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import signal
 import sqlite3
-from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from crawling import CHILDREN, crawl_on_a_small_disk, crawled, facts, start_craw
 from failpoints import points
 from hub_server import HubServer, Population, Repo, plain_config
 
-from pipeline import durable
 from pipeline.errors import AtlasError, Corrupt
 from pipeline.hub import sealed
 from pipeline.hub.archive import Archive
@@ -55,7 +53,6 @@ def test_a_failing_disk_is_a_sentence_and_running_again_mends_it(
 ) -> None:
     """A full or failing disk at each write ends the crawl with the cause; the rerun is complete."""
     with HubServer(Population(12)) as hub:
-        monkeypatch.setattr(durable, "_passages", Counter())
         monkeypatch.setenv("ATLAS_FAILPOINT", f"{write}.{stage}:{action}")
         with pytest.raises(AtlasError, match=words):
             crawled(tmp_path, hub)

@@ -23,13 +23,13 @@ REFUSED = {
 
 
 def test_every_published_total_is_ours_or_explained_to_the_last_weight() -> None:
-    """Each total of the catalogue is ours, or ours plus counted parts; the unchecked are packed or have odd scales."""
+    """Each total of the catalogue is ours, or ours plus counted parts; the unchecked are packed."""
     found = holding.rows(catalogue.load())["checks"]
     assert {r["repo_id"]: r["note"] for r in found if r["result"] == Check.OFF} == {}
     packed = {e.repo for e in catalogue.load() if e.expect and catalogue.Content.PACKED in e.expect.holds}
-    assert {r["repo_id"] for r in found if r["result"] == Check.UNCHECKED} == packed | {"moonshotai/Kimi-K2-Instruct"}
+    assert {r["repo_id"] for r in found if r["result"] == Check.UNCHECKED} == packed
     assert all(r["note"] for r in found if r["result"] == Check.UNCHECKED)
-    assert sum(r["result"] == Check.EXACT for r in found) >= 156
+    assert sum(r["result"] == Check.EXACT for r in found) >= 157
 
 
 def test_every_entry_is_derived_by_a_family() -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import hand_made
@@ -14,6 +15,7 @@ from hub_server import HubServer, Population, Reply
 from places import ROOT
 
 from pipeline.cli import main
+from pipeline.hub import reach
 from pipeline.sheets import doctor
 from pipeline.store import snapshot
 
@@ -62,6 +64,7 @@ def test_without_the_hub_it_says_what_still_works(
 ) -> None:
     """Exit code 4, the catalogue offered, 80 columns, and never the token."""
     monkeypatch.setenv("HF_TOKEN", CANARY)
+    monkeypatch.setattr(reach, "BRIEF", replace(reach.BRIEF, contact=0.2))
     assert main(["doctor", "--endpoint", NOWHERE, "--home", str(tmp_path)]) == 4
     out = capsys.readouterr().out
     assert "cannot be reached" in out

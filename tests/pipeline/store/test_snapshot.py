@@ -397,7 +397,6 @@ def test_a_kill_leaves_latest_whole_and_a_rerun_finishes(home: Path, point: str)
 @pytest.mark.parametrize(("point", "action"), FAILING)
 def test_a_failing_disk_publishes_nothing(home: Path, monkeypatch: pytest.MonkeyPatch, point: str, action: str) -> None:
     """A full or failing disk at any write ends with a sentence; latest is whole, and a rerun finishes."""
-    monkeypatch.setattr(durable, "_passages", durable.Counter())
     monkeypatch.setenv("ATLAS_FAILPOINT", f"{point}:{action}")
     with pytest.raises(AtlasError, match=r"cannot write.*(No space left|Input/output)"):
         publish(home, second())
