@@ -35,6 +35,13 @@ def test_the_total_is_that_of_the_library(cls: str, keys: dict[str, Any], total:
     assert (row.verdict, row.params_total, row.params_buffers) == ("known", total, buffers)
 
 
+def test_a_file_without_a_class_is_refused() -> None:
+    """The library builds SpeechT5ForSpeechToText then, whose encoder hears."""
+    row = derive({"model_type": "speecht5"}).fingerprint
+    assert row.refusal_kind == "unknown_class"
+    assert "no class is named" in (row.refusal_reason or "")
+
+
 def test_a_step_runs_the_decoder_and_the_layers_around_frames() -> None:
     """Six layers of 8 x 768^2 less keys and values of the text, 2 x 768 x 3,072; 80 -> 256 -> 256 -> 768 before them.
 
