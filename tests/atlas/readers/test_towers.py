@@ -119,6 +119,19 @@ def test_a_key_of_a_tower_is_of_its_defaults_kind(keys: dict[str, Any], words: s
     assert one - plain == 2 * (64**2 + 128**2 + 256**2 + 512**2 + 960)
 
 
+def test_a_stated_width_of_frames_goes_before_the_one_that_follows() -> None:
+    """Dots3 Note's class lets a file's conv_output_size stand, though it works one out of two other keys.
+
+    transformers 5.24 on the meta device: 15,360 in place of 480 x 16 = 7,680 adds 1,280 x 7,680 weights.
+    """
+    named = {"model_type": "dots3_note", "architectures": ["Dots3NoteForConditionalGeneration"]}
+    found = [
+        derive(named | {"text_config": {}, "vision_config": {}, "audio_config": audio}).fingerprint.params_towers
+        for audio in ({}, {"conv_output_size": 15_360}, {"conv_output_size": 7_680, "feature_size": 256})
+    ]
+    assert found == [7_757_476_992, 7_757_476_992 + 1_280 * 7_680, 7_757_476_992]
+
+
 def test_a_list_is_no_single_number() -> None:
     """Emu3's class asks whether a stage is in attn_resolutions: a number there is no list of one."""
     keys = {"model_type": "emu3", "architectures": ["Emu3ForConditionalGeneration"], "text_config": {}}
