@@ -12,7 +12,7 @@ from atlas.numbers.towers import Tower
 from atlas.parse import Raw
 from atlas.parts.towers import Weights, run
 from atlas.reading.answered import Kept
-from atlas.reading.arithmetic import Lookup, evaluate, size
+from atlas.reading.arithmetic import Lookup, evaluate, side, size
 from atlas.reading.config import TOKENS, Config
 from atlas.reading.values import like_default
 from atlas.refusal import Refused, contradiction, not_derivable, shown
@@ -216,7 +216,7 @@ def _bounded(text: str, lookup: Lookup) -> int:
 
 
 def _weights(m: Module, at: str, counts: tuple[int, int], lookup: Lookup) -> Weights:
-    shape = tuple(size(axis, lookup) for axis in m.shape)
+    shape = tuple(side(axis, lookup) for axis in m.shape)
     name, copies = at + _numbered(m.name, *counts), size(m.copies, lookup)
     if copies and 0 in shape:
         raise contradiction(f"{name}: {m.shape[shape.index(0)]} is 0, and no tensor has such a side")

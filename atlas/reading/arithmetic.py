@@ -28,8 +28,15 @@ def evaluate(text: str, lookup: Lookup) -> Any:
 def size(text: str, lookup: Lookup) -> int:
     """The value as a length or a count, 0 allowed; raises `Refused`."""
     found = compiled(text)(lookup)
-    if type(found) is bool:
-        return int(found)
+    return int(found) if type(found) is bool else _sized(text, found)
+
+
+def side(text: str, lookup: Lookup) -> int:
+    """The value as a side of a tensor: a size that no switch stands for; raises `Refused`."""
+    return _sized(text, compiled(text)(lookup))
+
+
+def _sized(text: str, found: Any) -> int:
     if type(found) is float and found.is_integer():
         found = int(found)
     if type(found) is not int or not 0 <= found <= MAX_SIZE:

@@ -132,6 +132,18 @@ def test_a_stated_width_of_frames_goes_before_the_one_that_follows() -> None:
     assert found == [7_757_476_992, 7_757_476_992 + 1_280 * 7_680, 7_757_476_992]
 
 
+def test_a_switch_is_no_side_and_a_number_no_copies() -> None:
+    """Where a row has no default to tell by: a rank of true is none, and a norm switched on by 2 is there once."""
+    phi = WIDTHS["microsoft/Phi-4-multimodal-instruct"]
+    assert "whole number" in reason(derive(phi | {"speech_lora": phi["speech_lora"] | {"r": True}}))
+    lm = WIDTHS["facebook/Perception-LM-1B"]
+    vision, counts = lm["vision_config"], list[int | None]()
+    for stated in (False, True, 2):
+        args = vision["model_args"] | {"use_post_transformer_norm": stated}
+        counts.append(derive(lm | {"vision_config": vision | {"model_args": args}}).fingerprint.params_towers)
+    assert counts == [297_710_592, 297_710_592 + 2 * 1_024, 297_710_592 + 2 * 1_024]
+
+
 def test_a_list_is_no_single_number() -> None:
     """Emu3's class asks whether a stage is in attn_resolutions: a number there is no list of one."""
     keys = {"model_type": "emu3", "architectures": ["Emu3ForConditionalGeneration"], "text_config": {}}
