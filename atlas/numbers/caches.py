@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from atlas.numbers.entries import CACHE_WIDTH, State
-from atlas.numbers.structure import Layer, Mixing, Model, Part
+from atlas.numbers.structure import ONE_BY_ONE, Layer, Mixing, Model, Part
 from schemas.vocabulary import Mixer
 
 
@@ -67,7 +67,7 @@ def caches(model: Model) -> tuple[Cache, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=ONE_BY_ONE)
 def counted_caches(model: Model) -> tuple[tuple[Cache, int], ...]:
     """Every distinct cache with how many layers keep one like it; owners are not told apart."""
     found: dict[Cache, int] = {}

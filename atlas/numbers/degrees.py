@@ -15,7 +15,7 @@ from atlas.numbers.caches import Cache, counted_caches
 from atlas.numbers.entries import CACHE_WIDTH
 from atlas.numbers.ranks import Split, Undescribed, cache_on_rank, heads_on_rank, model_on_rank
 from atlas.numbers.shape import infos
-from atlas.numbers.structure import Feeding, Mixing, Model
+from atlas.numbers.structure import ONE_BY_ONE, Feeding, Mixing, Model
 from schemas.vocabulary import Component
 
 DEGREES = (2, 4, 8, 16)
@@ -34,7 +34,7 @@ class Widths(NamedTuple):
     recurrent: frozenset[int]
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=ONE_BY_ONE)
 def widths(model: Model) -> Widths:
     """The widths of a model's decoder (or encoder) that parallelism divides."""
     found = [infos(each) for run in model.stack() for each in run.layers]
@@ -86,7 +86,7 @@ def verdict(model: Model, t: int) -> str:
     return f"copied: {'; '.join(copied)}" if copied else "even"
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=1024)
 def _uneven(w: Widths, t: int) -> tuple[str, ...]:
     return (
         *(f"{q} query heads" for q in sorted({q for q, _ in w.heads}) if q % t),

@@ -10,7 +10,7 @@ from atlas.numbers.degrees import serving_columns
 from atlas.numbers.experts import expert_columns
 from atlas.numbers.measure import COMPONENTS, Ledger, component, model_ledger, params_total
 from atlas.numbers.shape import Shape, pattern, shape_of
-from atlas.numbers.structure import Mixing, Model, design_id
+from atlas.numbers.structure import ONE_BY_ONE, Mixing, Model, design_id
 from atlas.refusal import Refused
 from schemas.vocabulary import AttentionKind, Component, Ffn, Mask, Mixer, RefusalKind
 
@@ -30,7 +30,7 @@ ATTENDING = frozenset(
 AS_FULL = frozenset({Mixer.FULL_ATTENTION, Mixer.SPARSE_ATTENTION, Mixer.COMPRESSED_ATTENTION})
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=ONE_BY_ONE)
 def design_columns(model: Model) -> dict[str, Any]:
     """Every column that follows from the structure alone.
 

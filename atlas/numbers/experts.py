@@ -11,7 +11,7 @@ from functools import lru_cache
 from math import ceil
 
 from atlas.numbers.entries import CACHE_WIDTH
-from atlas.numbers.structure import Feeding, Layer, Model, Tensor
+from atlas.numbers.structure import ONE_BY_ONE, Feeding, Layer, Model, Tensor
 from schemas.vocabulary import APART, Component, Role
 
 BATCHES = (8, 64, 256)
@@ -23,7 +23,7 @@ def touched(experts: int, per_token: float, tokens: int) -> float:
     return experts * (1 - (1 - per_token / experts) ** tokens) if experts else 0.0
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=ONE_BY_ONE)
 def matmul_weights_read(model: Model, tokens: int) -> float:
     """Weights that one step over `tokens` tokens reads to multiply by: those of touched experts, and all the others.
 
@@ -50,7 +50,7 @@ def experts_touched(model: Model, tokens: int) -> float | None:
     return _touched(routed[0], tokens) if routed else None
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=ONE_BY_ONE)
 def _experts(model: Model) -> list[Tensor]:
     """Matrices of routed feed-forward networks; attention may have experts of its own."""
     feeding = [p for each in model.counted() for p in each.parts if isinstance(p.info, Feeding)]
@@ -58,7 +58,7 @@ def _experts(model: Model) -> list[Tensor]:
     return [t for t in every if t.role is Role.MATMUL and t.stored > 1]
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=ONE_BY_ONE)
 def _multiplied(model: Model) -> tuple[tuple[Tensor, int], ...]:
     return tuple((t, n) for each, n in model.counted().items() for t in _matrices(each))
 

@@ -19,6 +19,9 @@ import msgspec
 from atlas.numbers.entries import Read, State
 from schemas.vocabulary import AttentionKind, Component, Ffn, Mask, Mixer, Role
 
+ONE_BY_ONE = 64
+"""Answers kept of what is asked of a model while it is worked out, and hardly again: more would hold memory alone."""
+
 
 class Tensor(NamedTuple):
     """A weight of this shape: `stored` copies in the checkpoint, `touched` of them (or times) by one token.

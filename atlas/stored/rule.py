@@ -16,7 +16,7 @@ from atlas.stored.covered import covered, named
 from atlas.stored.form import Form, Part, Unsaid
 from atlas.stored.held import Held, merged, plain_tied
 from atlas.stored.scheme import Context, Reader, Scheme
-from atlas.stored.settings import Read, Settings
+from atlas.stored.settings import Read, Settings, shared
 from atlas.stored.subject import Subject, context
 from atlas.stored.units import EXPERT, LINEAR, Unit, ends_of, names_of, outlined, sized, units
 
@@ -65,7 +65,7 @@ def by_rule(of: Subject, s: Settings) -> tuple[Held, ...]:
     c = context(of, s.method)
     if of.towers is None:
         raise Unsaid(f"the towers of {of.family.model_type} are not described, and their weights are in the files")
-    read = Read(s, s.digest())
+    read = shared(s)
     found = _kept(of.model, of.family, of.towers, drafts_stored(of, read), c, read)
     if isinstance(found, str):
         raise Unsaid(found)

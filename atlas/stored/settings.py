@@ -7,6 +7,7 @@ from hashlib import blake2b
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -50,7 +51,7 @@ class Settings(NamedTuple):
 class Read:
     """Settings that compare by their digest, so that what follows from them can be kept."""
 
-    __slots__ = ("digest", "settings")
+    __slots__ = ("__weakref__", "digest", "settings")
 
     def __init__(self, settings: Settings, digest: bytes) -> None:
         self.settings = settings
@@ -61,6 +62,15 @@ class Read:
 
     def __hash__(self) -> int:
         return hash(self.digest)
+
+
+_read: WeakValueDictionary[bytes, Read] = WeakValueDictionary()
+
+
+def shared(s: Settings) -> Read:
+    """The settings with their digest; equal ones are one object, of which what is kept of many files holds one."""
+    digest = s.digest()
+    return _read.setdefault(digest, Read(s, digest))
 
 
 def settings_of(config: Raw, files: Mapping[str, Raw] | None = None) -> Settings | None:

@@ -79,7 +79,7 @@ def chosen(line: dict[str, Any]) -> Iterator[list[Any]]:
 def kept(line: dict[str, Any]) -> str:
     """A line of the file."""
     called = {k: v for k, v in line["called"].items() if k != "error"}
-    short = {k: line[k] for k in ("row", "class", "base")} | {"totals": list(chosen(line))}
+    short = {k: line[k] for k in ("row", "class", "base", "shared")} | {"totals": list(chosen(line))}
     return json.dumps(short | ({"called": called} if called else {}), separators=(",", ":"))
 
 
