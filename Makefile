@@ -26,7 +26,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help atlas test check dist bench soak digests oracle news peers changed class-defaults config-mutants mutants vocabulary clean
+.PHONY: help atlas test check dist bench soak digests oracle news peers changed class-defaults library config-mutants mutants vocabulary clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,6 +80,9 @@ changed: $(VENV)/installed-dev ## sum up what changed between two snapshots of t
 
 class-defaults: $(VENV)/installed-dev ## ask the library's classes for their defaults again (REFERENCE=a Python with transformers)
 	ATLAS_REFERENCE_PYTHON=$(REFERENCE) $(BIN)/python tests/support/class_defaults.py
+
+library: $(VENV)/installed-dev ## ask the library again what short models of every row weigh (REFERENCE=a Python with torch and transformers)
+	$(BIN)/python tests/tables/library_answers.py $(REFERENCE)
 
 mutants: $(VENV)/installed-dev ## change 300 points one at a time and see which no test notices (half an hour)
 	$(BIN)/python tests/tables/mutants.py

@@ -29,6 +29,14 @@ def looking_both_ways(each: Layer) -> Layer:
     )
 
 
+@lru_cache(maxsize=256)
+def scoring_positions(p: Part) -> Part:
+    """The same attention, each query multiplied by a position of every token it looks at, beside its key."""
+    assert isinstance(p.info, Mixing)  # noqa: S101 - attention has it
+    more = 2 * (p.info.n_q_heads or 0) * (p.info.head_dim or 0)
+    return part(p.kind, p.tensors, p.states, tuple(r._replace(flops=r.flops + more) for r in p.reads), p.info)
+
+
 @lru_cache(maxsize=1024)
 def wider_inside(p: Part, width: int) -> Part:
     """The same attention with queries, keys and values projected from this width."""

@@ -71,8 +71,9 @@ def modules(name: str, times: int, weights: tuple[Weights, ...], role: str, comp
     counted, made = Component(component), list[Tensor]()
     for w in weights:
         for t in tensors(w):
-            plain = t.role is not Role.MATMUL or (w.kind == "tensor" and role == Role.MATMUL)
+            plain = t.role is not Role.MATMUL or (w.kind in ("tensor", "buffer") and role == Role.MATMUL)
             own = Role.LOOKUP if t.role is Role.LOOKUP else Role.VECTOR if plain else Role(role)
             copies = times * t.stored
-            made.append(Tensor(t.name.replace("{i}", "{e}"), t.shape, counted, own, copies, copies))
+            kept = t.component if t.component is Component.BUFFERS else counted
+            made.append(Tensor(t.name.replace("{i}", "{e}"), t.shape, kept, own, copies, copies))
     return part(KINDS.get(counted, f"beside.{name}"), made)

@@ -13,7 +13,14 @@ from atlas.parts.additions import (
     value_convolution,
 )
 from atlas.parts.attention import Gqa
-from atlas.parts.both_ways import RelativeMemory, both_ways, relative_memory, spanned, without_key_bias
+from atlas.parts.both_ways import (
+    RelativeMemory,
+    both_ways,
+    relative_memory,
+    scoring_positions,
+    spanned,
+    without_key_bias,
+)
 from atlas.parts.cross import from_width, gated_cross, merged, over_source
 from atlas.parts.reused import again
 from atlas.readers.attention import head_dim, kv_heads, read_gqa
@@ -39,6 +46,7 @@ def _attention(v: View) -> Part:
 def read_both_ways(v: View) -> Part:
     """Attention that looks both ways."""
     made = both_ways(_attention(v))
+    made = scoring_positions(made) if v.opt("scores_positions") else made
     return again(made) if v.opt("again") else made
 
 

@@ -34,6 +34,9 @@ def head_of(c: Config) -> tuple[str | None, str]:
     """The class a config names (or None) and its head; raises `Refused` (unknown_class)."""
     named = c.outer.get("architectures")
     if not isinstance(named, list) or not named or not isinstance(named[0], str):
+        if c.rules.facts.get("class_decides"):
+            said = "no class is named, and those of the model_type hold different modules"
+            raise Refused(RefusalKind.UNKNOWN_CLASS, said)
         alone = c.outer is c.raw and c.raw.get("model_type") == c.rules.model_type
         if alone and c.rules.facts.get("headless_alone"):
             return None, c.derived("head", "none", "no class is named, and no class of the model_type alone has a head")

@@ -12,7 +12,7 @@ from atlas.parts import codes, outside
 from atlas.parts.norms import norm
 from atlas.parts.streams import low_rank
 from atlas.readers.attention import read_gqa
-from atlas.readers.ends import Made, decoder, known_head
+from atlas.readers.ends import Made, decoder, known_head, tied
 from atlas.readers.feeding import read_mlp
 from atlas.readers.towers import demanded, laid
 from atlas.reading.arithmetic import evaluate
@@ -81,10 +81,11 @@ def modules(c: Config) -> Made:
 
 
 def modules_alone(c: Config) -> Made:
-    """The last norm, and tables and heads as that row states them: one of each for every codebook."""
+    """The last norm where there is one, and tables and heads as that row states them: of every codebook, of frames."""
     cls, head = known_head(c, "lm", "none")
+    tied(c)
     last = norm(LAST_NORM, c.count("hidden_size"), c.word("norm_class"), c.flag("norm_bias"), Standing("final"))
-    return (last, *_modules(c, head=head == "lm")), cls
+    return (*[last] * c.flag("final_norm"), *_modules(c, head=head == "lm")), cls
 
 
 def _modules(c: Config, *, head: bool) -> list[Part]:
@@ -105,8 +106,8 @@ def _modules(c: Config, *, head: bool) -> list[Part]:
 
 
 def _called(each: Stack) -> str:
-    """The module of the model that a stack belongs to, or its own first one where it stands alone."""
-    return each.at.partition(".")[0] or each.modules[0].name.rpartition(".")[2]
+    """What the row calls a stack, else the module of the model it belongs to, or its own where it stands alone."""
+    return each.name or each.at.partition(".")[0] or each.modules[0].name.rpartition(".")[2]
 
 
 def _predictor(c: Config, d: int) -> tuple[Part, ...]:

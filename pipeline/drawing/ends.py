@@ -144,18 +144,25 @@ def per_layer(model: Model) -> list[str]:
 
 
 def _tables(model: Model, name: str) -> list[Tensor]:
-    """Tables of one stack's tokens and positions, of both where they are not told apart."""
+    """Tables of one stack's tokens and positions, of both where they are not told apart.
+
+    An encoder without a table of its own looks its tokens up in the decoder's.
+    """
     parts = [p for p in model.ends.parts if p.kind in ("embedding", "positions")]
-    other = ".decoder" if name == "encoder" else ".encoder"
     tables = [t for p in parts for t in p.tensors if t.role is Role.LOOKUP]
-    return [t for t in tables if other not in t.name] or tables
+    if not name:
+        return tables
+    other = "decoder" if name == "encoder" else "encoder"
+    left = [t for t in tables if other not in t.name]
+    own = [t for t in left if name in t.name and "position" not in t.name]
+    return [t for t in left if t in own or not own or "position" in t.name] or tables * (name == "encoder")
 
 
 def _embedding(model: Model, name: str) -> str:
     tables = [t for t in _tables(model, name) if t.stored]
     words = max(tables, key=lambda t: t.shape[0], default=None)
     said = f"{words.shape[0]:,} → {words.shape[1]}" if words else ""
-    return said + (", the decoder's" if words and name == "encoder" and ".encoder" not in words.name else "")
+    return said + (", the decoder's" if words and name == "encoder" and "encoder" not in words.name else "")
 
 
 def beside(derived: Derived, name: str) -> list[tuple[str, str]]:

@@ -30,7 +30,8 @@ def draw(derived: Derived, name: str) -> str | None:
     g, names = Canvas(), [s for s in ("decoder", "encoder") if runs_of_stack(model, s)]
     stacks: list[Stack] = []
     for s in names:
-        stacks.append(Stack(model, s, derived.fingerprint.d_model, sum(len(other.letters) for other in stacks)))
+        wide = width_of(derived, s)
+        stacks.append(Stack(model, s, wide, sum(len(other.letters) for other in stacks)))
     if not stacks or any(len(s.letters) > MOST_LAYERS or not all(x.flow for x in s.letters) for s in stacks):
         return None
     _heading(g, derived, name, stacks)
@@ -142,16 +143,25 @@ def _caption(g: Canvas, derived: Derived) -> None:
         g.text(14, g.y - 8, line, "m s", room=WIDE)
 
 
+def width_of(derived: Derived, stack: str) -> int:
+    """The width of a stack: the model's; of an encoder beside a decoder that of the first norm in its layers."""
+    d, model = derived.fingerprint.d_model or 0, derived.model
+    if model is None or stack != "encoder" or not runs_of_stack(model, "decoder"):
+        return d
+    norms = (p.tensors for r in runs_of_stack(model, stack) for x in r.layers for p in x.parts if p.kind == "norm")
+    return next((made[0].shape[0] for made in norms if made), d)
+
+
 def described(derived: Derived, name: str) -> str:
     """The drawing in words: the text alternative."""
-    model, d = derived.model, derived.fingerprint.d_model or 0
+    model = derived.model
     assert model is not None  # noqa: S101 - only models are drawn
     said = [name, f"{phrases.count(derived.fingerprint.params_total or 0)} parameters"]
     before = 0
     for stack in ("decoder", "encoder"):
         runs = runs_of_stack(model, stack)
         if runs:
-            letters = formula.letters_of(runs, before)
+            letters, d = formula.letters_of(runs, before), width_of(derived, stack)
             before += len(letters)
             said.append(
                 f"{stack} of {sum(r.repeats * len(r.layers) for r in runs)} layers: {formula.formula(runs, letters)}"

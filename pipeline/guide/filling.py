@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ class Filling:
     def __init__(self, source: Page, snapshot: Snapshot, links: Links, book: Book, drawings: Drawings) -> None:
         self.source, self.links, self.book, self.snapshot, self.drawings = source, links, book, snapshot, drawings
         self.traces: list[Trace] = []
-        self.charts: dict[str, str] = {}
+        self.charts: dict[str, Callable[[], str]] = {}
         self.queries = {name: page.filled(source, name, snapshot.exemplars) for name in source.queries}
         self.about = snapshot.about(self.traces)
         self.named = f"{prose.text(snapshot.id)} ({prose.text(snapshot.source)})."
@@ -82,7 +82,7 @@ class Filling:
         data: list[Row] | None = None,
         **roles: str,
     ) -> str:
-        """Draw a chart into a file beside the page; give the image and, folded, its data.
+        """Have a chart drawn into a file beside the page; give the image and, folded, its data.
 
         `data` stands below the chart in place of the drawn rows where another query says the same in fewer rows.
         Curves stand as one row per position, with a column per line.
@@ -113,7 +113,7 @@ class Filling:
         if drawn is None:
             raise Invalid(f"the structure of {repo} cannot be drawn")
         path = f"{CHARTS}/{Path(self.source.slug).name}--architecture.svg"
-        self.charts[path] = drawn
+        self.charts[path] = lambda: drawn
         return f"![{alt}]({self.links.root}{path})"
 
     def _with_terms(self, body: str) -> str:

@@ -7,7 +7,7 @@ it wrote, and of what each chart was drawn from. A file that somebody changed si
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -113,7 +113,7 @@ class Drawings:
         self._known = {key: texts[path] for path, key in record.charts.items() if path in texts}
         self.charts: dict[str, str] = {}
 
-    def drawn(self, path: str, standing_on: Any, draw: Any) -> str:
-        """The chart of a path: that of the last build where it was drawn from the same, else `draw()`."""
+    def drawn(self, path: str, standing_on: Any, draw: Callable[[], str]) -> Callable[[], str]:
+        """What gives the chart of a path: that of the last build where it was drawn from the same, else `draw`."""
         key = self.charts[path] = of(standing_on)
-        return self._known[key] if key in self._known else draw()
+        return (lambda: self._known[key]) if key in self._known else draw

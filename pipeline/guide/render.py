@@ -7,6 +7,8 @@ same bytes.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -34,6 +36,20 @@ class Built(NamedTuple):
     slug: str
     files: dict[str, str]
     traces: tuple[Trace, ...]
+
+
+class Begun(NamedTuple):
+    """A page whose charts may still be drawn."""
+
+    slug: str
+    text: str
+    charts: dict[str, Future[str]]
+    traces: tuple[Trace, ...]
+
+    def built(self) -> Built:
+        """The page with its charts; raises what a drawing raised."""
+        charts = {path: drawn.result() for path, drawn in self.charts.items()}
+        return Built(self.slug, {f"{self.slug}.md": self.text, **charts}, self.traces)
 
 
 class Failed(NamedTuple):
@@ -181,16 +197,22 @@ class Guide:
         )
 
     def built(self, lost: frozenset[str]) -> Report:
-        """Build all but `lost`, which nothing links to."""
+        """Build all but `lost`, which nothing links to; charts are drawn while further pages are asked for."""
+        begun: list[Begun] = []
         built: list[Built] = []
         failed: list[Failed] = []
         present = [p for p in self._all() if p.slug not in lost]
         known = frozenset(p.slug for p in present)
-        for each in self._all():
-            try:
-                built.append(self._one(each, known))
-            except Exception as error:  # noqa: BLE001 - whatever is wrong with one page, the others are built
-                failed.append(Failed(each.slug, _reason(error)))
+        drawer = ThreadPoolExecutor(1)
+        try:
+            for each in self._all():
+                with _told(failed, each.slug):
+                    begun.append(self._begun(each, known, drawer))
+            for page_begun in begun:
+                with _told(failed, page_begun.slug):
+                    built.append(page_begun.built())
+        finally:
+            drawer.shutdown(cancel_futures=True)
         return Report(self.snapshot.id, tuple(built), tuple(failed))
 
     def _all(self) -> Iterator[Page]:
@@ -199,7 +221,7 @@ class Guide:
             front = _replaced(self.sheet.front, repo)
             yield self.sheet._replace(slug=f"{MODELS}/{slug}", front=front)
 
-    def _one(self, source: Page, known: frozenset[str]) -> Built:
+    def _begun(self, source: Page, known: frozenset[str], drawer: Executor) -> Begun:
         self.snapshot.require(source)
         if source.template not in self._checked:
             numerals.check(source, self.environment)
@@ -210,7 +232,17 @@ class Guide:
         filling = Filling(source, self.snapshot, links, self.book, self.drawings)
         body = self._template(source.template).render(filling.names())
         text = filling.framed(body)
-        return Built(source.slug, {f"{source.slug}.md": text, **filling.charts}, tuple(filling.traces))
+        charts = {path: drawer.submit(draw) for path, draw in filling.charts.items()}
+        return Begun(source.slug, text, charts, tuple(filling.traces))
+
+
+@contextmanager
+def _told(failed: list[Failed], slug: str) -> Iterator[None]:
+    """Whatever is wrong with one page, the others are built."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - said so in the report
+        failed.append(Failed(slug, _reason(error)))
 
 
 def _reason(error: Exception) -> str:

@@ -81,7 +81,11 @@ def test_a_saved_file_without_a_word_on_tying_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("model_type", "what"),
-    [("speecht5", "synthesizer of speech"), ("wavlm", "an encoder of sound"), ("siglip", "images and their captions")],
+    [
+        ("fastspeech2_conformer", "synthesizer of speech"),
+        ("wavlm", "an encoder of sound"),
+        ("siglip", "images and their captions"),
+    ],
 )
 def test_what_is_no_language_model_is_refused_by_what_it_is(model_type: str, what: str) -> None:
     """The library's automatic classes say so; no key is asked for that such a model has not."""

@@ -111,6 +111,14 @@ def called(model_type: str, cls: str, keys: dict[str, Any]) -> dict[str, Any]:
     return {"functions": dict(counts), "order": order, "modules": kept}
 
 
+def shared(model: Any, config: Any) -> int:
+    """Shared experts: as many as a key says, or one, where any weight is called so."""
+    if not any("share" in part and part != "shared" for n, _ in model.named_parameters() for part in n.split(".")):
+        return 0
+    keys = config.to_dict()
+    return next((n for k, n in keys.items() if k.endswith("shared_experts") and type(n) is int), 1)
+
+
 def _counted(function: Any, name: str, counts: Counter[str]) -> Any:
     def asked(*args: Any, **kwargs: Any) -> Any:
         counts[name] += 1
@@ -124,8 +132,9 @@ def answers(model_type: str, keys: list[str]) -> dict[str, Any]:
     names = classes(model_type)
     cls = names[0]
     base = base_of(model_type, cls)
-    said: dict[str, Any] = {"row": model_type, "class": cls, "base": base, "totals": []}
     default = made(model_type, base)
+    alike = shared(built(cls, default), default)
+    said: dict[str, Any] = {"row": model_type, "class": cls, "base": base, "shared": alike, "totals": []}
     asked = [(c, {}) for c in names]
     asked += [(cls, {k: v}) for k in keys for v in other(base.get(k, getattr(default, k, "absent")))]
     for each, change in asked:

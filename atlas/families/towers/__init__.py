@@ -52,6 +52,7 @@ class Stack(msgspec.Struct, frozen=True):
     index: str = "s"
     role: str = "matmul"  # what a token does with modules that belong to the model itself; a tower's cost it nothing
     component: str = "other"  # what those modules count as
+    name: str = ""  # what they are called together, where the first word of `at` does not say it
 
 
 class Held(msgspec.Struct, frozen=True, eq=False):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 from atlas.checkpoint.header import Comparison, compare
@@ -73,3 +75,31 @@ def test_a_tower_with_a_layer_less_or_a_stranger_is_off() -> None:
 def test_files_without_a_tower_hold_the_language_model_alone() -> None:
     """A language model taken out of its wrapper is whole: not one tensor of a tower is in the files."""
     assert held(language()).differences == ()
+
+
+def test_adapters_stand_around_the_matrices_they_change() -> None:
+    """Phi-4-multimodal's files name a changed matrix `base_layer`; its adapters are found with the towers.
+
+    The names are those that transformers' own conversion of these files takes apart.
+    """
+    widths = json.loads((Path(__file__).parents[2] / "fixtures" / "widths.json").read_text("utf-8"))
+    config = widths["microsoft/Phi-4-multimodal-instruct"] | {"num_hidden_layers": 2}
+    listing = {"model.embed_tokens.weight": (200_064, 3_072), "model.norm.weight": (3_072,)}
+    for at in ("model.layers.0.", "model.layers.1."):
+        listing |= {
+            f"{at}self_attn.qkv_proj.base_layer.weight": (5_120, 3_072),
+            f"{at}self_attn.o_proj.base_layer.weight": (3_072, 3_072),
+            f"{at}mlp.gate_up_proj.base_layer.weight": (16_384, 3_072),
+            f"{at}mlp.down_proj.base_layer.weight": (3_072, 8_192),
+            f"{at}input_layernorm.weight": (3_072,),
+            f"{at}post_attention_layernorm.weight": (3_072,),
+            f"{at}self_attn.qkv_proj.lora_A.vision.weight": (256, 3_072),
+            f"{at}self_attn.qkv_proj.lora_B.vision.weight": (5_120, 256),
+        }
+    found = derive(config)
+    assert found.model is not None
+    stored = {g.names[0]: Stored(g.wanted, "BF16") for g in expected(found.towers, ())}
+    whole = stored | {name: Stored(shape, "BF16") for name, shape in listing.items()}
+    result = compare(found.model, reader(config).rules, whole, towers=found.towers)
+    assert result.differences == ()
+    assert result.check == "exact"

@@ -90,6 +90,14 @@ def test_norms_are_of_the_class_that_ran() -> None:
             assert (row, ours(row, {}).fingerprint.norm_class) == (row, word)
 
 
+def test_shared_experts_are_as_many_as_are_built() -> None:
+    """A key says how many, or there is one where weights are called shared."""
+    rows = {row: ours(row, {}).fingerprint for row, line in BUILT.items() if "shared" in line}
+    found = {row: f.n_shared_experts for row, f in rows.items() if f.is_moe}
+    assert found == {row: BUILT[row]["shared"] for row in found}
+    assert len(found) > 50
+
+
 def test_masks_are_those_that_were_made() -> None:
     """A function for a causal mask was asked, or those for both ways alone."""
     for row, what in called().items():
@@ -121,3 +129,31 @@ def test_positions_are_rotated_where_a_function_for_it_ran() -> None:
         times = sum(n for f, n in what["functions"].items() if f.startswith("apply_"))
         expected = UNROTATED.get(row, "learned") if not times else LEAST.get(row, "mixed" if times == 4 else "rope")
         assert (row, ours(row, {}).fingerprint.position) == (row, expected)
+
+
+BLOCKS = {
+    "N": ("norm", "ln_", "ln1", "ln2"), "A": ("attn", "attention", "mixer", "mamba", "temporal_block", "mlstm_layer"),
+    "F": ("mlp", "ffn", "feed_forward", "block_sparse_moe", "fc1", "mlp_block"),
+}  # fmt: skip
+PLACED = {"NANF": "pre", "NANANF": "pre", "NAF": "parallel", "NANNFN": "sandwich", "ANFN": "post", "ANANFN": "post",
+          "NA": "pre", "NAANF": "pre", "NANNFNN": "sandwich", "A": "post"}  # fmt: skip
+"""Norms, attention and network in the order in which the last layer calls them; BERT's kin have norms inside."""
+OTHERWISE = {
+    "gpt_neox": "parallel", "minimax": "post", "olmo_hybrid": "mixed", "inkling2_text": "mixed",
+    **dict.fromkeys(("exaone4", "flex_olmo", "olmo2", "olmo3"), "post_sublayer"),
+    **dict.fromkeys(("roberta-prelayernorm", "xlm-roberta-xl"), "pre"), **dict.fromkeys(("zamba", "zamba2"), "mixed"),
+}  # fmt: skip
+"""Where the sums stand says more than the order: beside each other, around the norms, or behind them."""
+
+
+def test_norms_stand_where_the_last_layer_calls_them() -> None:
+    """Before attention and network, around both, behind both, or once before the two."""
+    checked = 0
+    for row, what in called().items():
+        kinds = [next((k for k, parts in BLOCKS.items() if any(p in n for p in parts)), "") for n in what["order"]
+                 if not n.endswith(("dropout", "_gate", "_scale", "_convolution", "_input"))]  # fmt: skip
+        word = OTHERWISE.get(row, PLACED.get("".join(kinds)))
+        if word is not None:
+            assert (row, ours(row, {}).fingerprint.norm_placement) == (row, word)
+            checked += 1
+    assert checked > 150

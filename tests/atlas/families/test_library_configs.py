@@ -27,7 +27,7 @@ UNSTATED_TIE = {
 OTHER_TIE = {"perception_lm": None, "shieldgemma2": False}
 """The language model's own word counts: the class of the wrapper only passes it on."""
 OWN = {
-    "florence2": "florence2_language", "gemma4_unified_assistant": "gemma4_unified_assistant_text",
+    "florence2": "florence2_bart", "gemma4_unified_assistant": "gemma4_unified_assistant_text",
     "hunyuan_vl": "hunyuan_v1_dense", "voxtral_realtime": "voxtral_realtime_language",
 }  # fmt: skip
 """Language models that have a row of another name, as their wrapper changes them."""

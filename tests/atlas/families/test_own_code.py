@@ -50,3 +50,16 @@ def test_keys_of_the_signature_are_read(row: str) -> None:
 
 UNSET = {("rwkv7", "hidden_ratio"), ("gigachat3_5", "num_nextn_predict_layers")}
 """Keys without a default in the row: a rule takes 4 for the one, and files state the other or are doubted."""
+
+
+@pytest.mark.parametrize("row", SIGNED)
+def test_keys_of_llama_that_the_signature_has_not_are_not_read(row: str) -> None:
+    """A row that stands on Llama's or DeepSeek's reads no bias under a key that its class does not have."""
+    said, rules = SIGNED[row], family(row)
+    by_key = {k for keys in rules.keys.values() for k in keys}
+    usual = {"attention_bias", "mlp_bias", "qkv_bias", "add_bias_linear", "n_embd", "n_head"}
+    assert by_key & usual - said.keys() - READ_TOO.get(row, set()) == set()
+
+
+READ_TOO = {"mimo_v2": {"attention_bias"}}
+"""Keys that another copy of the class has."""

@@ -181,6 +181,8 @@ PLAIN: list[tuple[str, int, dict[str, Any], str | list[str], str | list[str]]] =
     ("mimo_v2_flash", 3, {"hybrid_layer_pattern": [0, 1, 0]}, "FSF", ""),
     ("mimo_v2_flash", 2, {"layer_types": kinds("SF")}, "SF", ""),
     ("mimo_v2", 8, {}, "FSSSSSFF", ""),
+    ("mimo_v2", 9, {}, "FSSSSSFSF", ""),
+    ("beam", 8, {}, "SSSSSFSF", ""),
     ("mimo_v2", 14, {}, "FSSSSSFSSSSSFF", ""),
     ("mimo_v2", 3, {"hybrid_layer_pattern": [0, 1, 0]}, "FSF", ""),
     ("mimo_v2", 5, {"hybrid_block_size": 2}, "SFSFS", ""),
@@ -382,7 +384,8 @@ MADE: list[tuple[str, int, dict[str, Any], list[Any], list[Any]]] = [
     ("gemma3n_text", 5, {**WIDTHS, "layer_types": kinds("SFSFS"), "num_kv_shared_layers": 2},
      cached("SFSFS", [None, None, None, 1, 2]), [Wide("mlp", 9)] * 5),
     ("gemma3n_text", 6, {**WIDTHS}, cached("SSSSFS", [None] * 6), []),
-    ("gemma3n_text", 2, {**WIDTHS, "layer_types": kinds("FF"), "num_kv_shared_layers": 1}, cached("FF", [None, 0]), []),
+    ("gemma3n_text", 2, {**WIDTHS, "layer_types": kinds("FF"), "num_kv_shared_layers": 1, "intermediate_size": [1, 2]},
+     cached("FF", [None, 0]), [Wide("mlp", 1), Wide("mlp", 2)]),
     ("gemma3n_text", 2, {**WIDTHS, "layer_types": kinds("SS"), "num_kv_shared_layers": 1, "intermediate_size": [3, 5]},
      cached("SS", [None, 0]), [Wide("mlp", 3), Wide("mlp", 5)]),
     ("gemma4_text", 3, {"layer_types": kinds("SFS"), "num_kv_shared_layers": 1, "head_dim": 8, "global_head_dim": 16,
@@ -545,6 +548,7 @@ REFUSED: list[tuple[str, int, dict[str, Any]]] = [
     ("step3p5", 2, {"layer_types": kinds("FSS"), "num_nextn_predict_layers": None}),
     ("step3p5", 2, {"moe_layers_enum": "0,0000000001"}),
     ("laguna", 2, {"num_attention_heads_per_layer": [8]}),
+    ("laguna", 2, {"layer_types": kinds("FSS")}),
     ("laguna", 2, {"num_attention_heads_per_layer": [8, 0]}),
     ("laguna", 2, {"num_attention_heads_per_layer": [8, 100_001]}),
     ("laguna", 2, {"num_attention_heads_per_layer": [8, True]}),
@@ -596,6 +600,7 @@ REFUSED: list[tuple[str, int, dict[str, Any]]] = [
         {"intermediate_size": 0}, {"intermediate_size": 10_000_001}, {"ffn_mult": 1.0, "sparsify": ["x"]},
     )),
     ("nemotron-nas", 1, halves([{"no_op": False, "n_heads_in_group": 1}], [GONE])),
+    ("nemotron-nas", 1, halves([{**HALF, "n_heads_in_group": 1, "sparsify": True}], [GONE])),
     ("openelm", 2, {"model_dim": 64, "num_query_heads": [1], "num_kv_heads": 1, "ffn_multipliers": 1.0}),
     ("openelm", 1, {"model_dim": 64, "num_query_heads": 100_001, "num_kv_heads": 1, "ffn_multipliers": 1.0,
                     "ffn_dim_divisor": 16}),
@@ -621,6 +626,7 @@ GREATEST: list[tuple[str, int, dict[str, Any]]] = [
     ("mpt", 2, {"expansion_ratio": 4}),
     ("nemotron_h", 4096, {"hybrid_override_pattern": "M" * 4096}),
     ("nemotron-nas", 1, halves([GONE], [{**HALF, "ffn_mult": 1000.0}])),
+    ("nemotron-nas", 1, halves([{**HALF, "n_heads_in_group": 1, "sparsify": False, "window": None}], [GONE])),
     ("mimo_v2_flash", 2, {"num_attention_heads": 8, "swa_num_attention_heads": 8, "num_key_value_heads": 4,
                           "swa_num_key_value_heads": 8}),
     ("gemma4_text", 2, {"layer_types": kinds("SF"), "num_kv_shared_layers": 1 - 1}),
@@ -662,6 +668,8 @@ AGREED: list[tuple[str, int, dict[str, Any], str, Any]] = [
     ("qwen2", 3, {**WIN, "use_sliding_window": False}, "effective_window", None),
     ("gemma3n_text", 5, {**WIDTHS, "layer_types": kinds("SFSFS"), "num_kv_shared_layers": 2}, "kv_shared_from", [1, 2]),
     ("dory", 5, {"n_input_layers": 1, "n_output_layers": 1}, "middle_layers", 3),
+    ("deepseek_v2", 2, {"kv_lora_rank": 16}, "attention", "mla"),
+    ("deepseek_v2", 2, {"kv_lora_rank": None, "use_mla": False}, "attention", "heads"),
 ]  # fmt: skip
 
 
@@ -743,6 +751,8 @@ def test_passes_over_the_whole_stack_are_bounded() -> None:
     assert read.values["cache_layers"] == 4096
     with pytest.raises(Refused):
         passes(read, 1025)
+    twice = reader({"model_type": "ouro", "total_ut_steps": 2, "num_hidden_layers": 2})
+    assert (passes(twice, 3), twice.values["cache_layers"]) == (2, 6)
     once = reader({"model_type": "ouro", "total_ut_steps": 1, "num_hidden_layers": 2})
     assert passes(once, 2) == 1
     assert "cache_layers" not in once.values

@@ -7,9 +7,31 @@ from typing import Any
 import pytest
 
 import atlas
-from atlas.numbers.caches import caches
-from atlas.numbers.ranks import Split, cache_on_rank, grouped_on_rank, stage_bounds, stages
+from atlas.numbers.caches import Cache, caches
+from atlas.numbers.ranks import (
+    Split,
+    Undescribed,
+    cache_on_rank,
+    grouped_on_rank,
+    model_on_rank,
+    part_on_rank,
+    stage_bounds,
+    stages,
+)
 from atlas.numbers.structure import Model
+from atlas.parts import (
+    attention,
+    convolved,
+    drafting,
+    ends,
+    experts,
+    feeding,
+    latent,
+    recurrent,
+    reused,
+    selective,
+    sparse,
+)
 
 LLAMA_8B: dict[str, Any] = {
     "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "intermediate_size": 14336,
@@ -95,3 +117,110 @@ def test_growth_on_a_rank_is_a_column() -> None:
 def test_groups_of_b_and_c_are_repeated(groups: int, tp: int, expected: int) -> None:
     """2 x 128 channels a group: one group is whole on each of four ranks, eight are two each, or one on sixteen."""
     assert grouped_on_rank(groups, groups * 256, tp) == expected
+
+
+G = attention.Gqa
+MLA = latent.Mla(11, 4, 5, 7, 2, 4, 6)
+TWO, FOUR = Split(tp=2), Split(tp=4)
+EXPERTS = experts.Moe(12, 8, 6, 2, True, "silu", 10, 2, True, True, True, True)
+
+
+def test_every_described_part_on_a_rank() -> None:
+    """What one of two or four ranks holds: the share of heads, rows or channels, and whole what is copied."""
+    # q and o 4 heads x 3 x 12, k and v 2 heads x 3 x 12; four ranks hold one KV head each, two of them copies
+    plain = attention.gqa(G(12, 4, 2, 3, 3, True, True, "head", True, True))
+    copied = 12 + 6 + 6  # o's bias, norms of a head's width with theirs
+    assert part_on_rank(plain, Split()) == 144 + 72 + 72 + 144 + 12 + 6 + 6 + 4 + copied
+    assert part_on_rank(plain, TWO) == 72 + 36 + 36 + 72 + 6 + 3 + 3 + 2 + copied
+    assert part_on_rank(plain, FOUR) == 36 + 36 + 36 + 36 + 3 + 3 + 3 + 1 + copied
+    # groups of two ranks have sequences of their own: attention is shared by two
+    assert part_on_rank(plain, Split(tp=4, dp=2)) == part_on_rank(plain, TWO)
+    # five heads over two ranks are three: 3 / 5; norms with weights per head are shared like heads
+    odd = attention.gqa(G(10, 5, 5, 2, 2, qk_norm="each"))
+    assert part_on_rank(odd, TWO) == 4 * 100 * 3 / 5 + 2 * 10 * 3 / 5
+    # a latent and its norms on every rank; heads' matrices shared: q_b 90 x 4 / 3, kv_b 7 x 32, o 11 x 24
+    for made in (latent.mla(MLA._replace(bias=True)),):
+        shared = 24 * 5 + 32 * 7 + 11 * 24
+        assert part_on_rank(made, TWO) == 55 + 5 + 5 + 121 + 7 + 11 + 11 + shared / 2
+    indexed = sparse.dsa(sparse.Dsa(MLA, sparse.Indexer(2, 3, 8)))
+    assert part_on_rank(indexed, TWO) == 55 + 5 + 121 + 7 + (30 + 33 + 3 + 3 + 22) + (120 + 224 + 264) / 2
+    blocks = sparse.block_sparse(attention.gqa(G(12, 4, 2, 3, 3)), sparse.Blocks(12, 2, 3, 32))
+    assert part_on_rank(blocks, TWO) == (144 + 72 + 72 + 144) / 2 + 72 + 36 + 3 + 3
+    # a network's inner width; the bias of its output is copied
+    assert part_on_rank(feeding.mlp(feeding.Mlp(12, 8, True, True, "silu")), TWO) == 3 * 48 + 4 + 4 + 12
+    assert part_on_rank(feeding.mlp(feeding.Mlp(12, 7, False, False, "silu")), TWO) == 2 * 84 * 4 / 7
+    # six experts of 3 x 96 with biases of 8 + 8 + 12; routers and their gate whole; the shared network is 10 wide
+    whole = 72 + 6 + 6 + 12
+    made = experts.moe(EXPERTS)
+    assert part_on_rank(made, TWO) == whole + 6 * (3 * 48 + 4 + 4 + 12) + 3 * 60
+    assert part_on_rank(made, Split(tp=2, ep=2)) == whole + 3 * (3 * 96 + 8 + 8 + 12) + 3 * 60
+    assert part_on_rank(made, Split(tp=4, ep=2)) == whole + 3 * (3 * 48 + 4 + 4 + 12) + 3 * 120 * 3 / 10
+    assert part_on_rank(made, Split(tp=4, ep=4)) == whole + 2 * (3 * 96 + 8 + 8 + 12) + 3 * 120 * 3 / 10
+    # around experts of width 4: two matrices of 12 x 4 whole
+    narrow = experts.moe(EXPERTS._replace(latent=4, shared=0, n_shared=0, expert_bias=False))
+    assert part_on_rank(narrow, TWO) == 72 + 6 + 6 + 96 + 6 * 3 * 16
+    # vocabulary rows are dealt out, positions and projections copied
+    made = ends.ends(ends.Ends(20, 12, False, "lm", 3, "rmsnorm", False, positions=7, d_embed=5))
+    assert [part_on_rank(p, TWO) for p in made] == [50 + 84, 12, 60 + 60, 50]
+    assert part_on_rank(ends.ends(ends.Ends(21, 12, True, "lm", 3, "rmsnorm", False))[-1], TWO) == 0
+    assert part_on_rank(ends.ends(ends.Ends(21, 12, False, "score", 3, "rmsnorm", False))[-1], TWO) == 36
+    assert part_on_rank(ends.ends(ends.Ends(21, 12, False, "lm", 3, "rmsnorm", False))[0], TWO) == 11 * 12
+    fusing = drafting.fusing(drafting.Fusing("eh_proj", 12, 20, 20))
+    assert part_on_rank(fusing, Split()) == part_on_rank(fusing, TWO) == 0  # stands apart
+    # heads and channels of recurrent layers; a norm of one head's width, and bottlenecks, whole
+    delta = recurrent.gated_delta(recurrent.GatedDelta(12, 2, 4, 5, 3, 7))
+    assert part_on_rank(delta, TWO) == (32 * 12 + 12 * 12 + 4 * 12 * 2 + 32 * 7 + 4 + 4 + 12 * 12) / 2 + 3
+    narrow = recurrent.kda(recurrent.Kda(12, 2, 3, 5, True, True))
+    assert part_on_rank(narrow, TWO) == (3 * 72 + 90 + 24 + 2 + 6 + 72 + 18 + 18) / 2 + 3 + 36 + 36
+    assert part_on_rank(convolved.short_conv(12, 3, True), TWO) == (432 + 36 + 144 + 36 + 12 + 12) / 2
+    # inner 32, B and C 2 groups x 2 x 4 = 16: rows 32 + 16, over four ranks 8 and two groups repeated to four: 8
+    mamba = selective.mamba2(selective.Mamba2(12, 8, 4, 2, 4, 3, True, True, True))
+    rows = 32 + 48 + 8
+    apart = 12 * 32 + 3 * 8 + 32  # out, A, D, dt's bias and the norm are shared evenly
+    assert part_on_rank(mamba, TWO) == (rows * 12 + 48 * 3 + 48 + rows + apart) / 2 + 12
+    four = (rows - 16) / 4 + 8, (48 - 16) / 4 + 8
+    assert part_on_rank(mamba, FOUR) == four[0] * 12 + four[1] * 3 + four[1] + four[0] + apart / 4 + 12
+    # what is not described gives no number, but one rank holds all
+    other = recurrent.rwkv(12, 6)
+    assert part_on_rank(other, Split()) == 4 * 72 + 12 + 36
+    with pytest.raises(Undescribed):
+        part_on_rank(other, TWO)
+    assert part_on_rank(reused.again(other), TWO) == 0
+    assert part_on_rank(drafting.drafting(other), TWO) == 0
+
+
+def test_what_a_rank_keeps() -> None:
+    """KV heads, channels and states are shared; latents, index keys and a source's stand whole."""
+    kv = Cache("decoder", 0, "kv", "gqa", 6, 6, 2, elements=12)
+    assert [cache_on_rank(kv, s) for s in (Split(), TWO, FOUR, Split(tp=4, dp=2))] == [12, 6, 6, 6]
+    assert cache_on_rank(Cache("decoder", 0, "latent", "mla", 11, elements=11), TWO) == 11
+    assert cache_on_rank(Cache("decoder", 0, "index", "dsa", 3, elements=3), TWO) == 3
+    state = Cache("decoder", 0, "state", "gdn", elements=60, heads=4)
+    assert cache_on_rank(state, TWO) == 30
+    assert cache_on_rank(state._replace(heads=None), Split()) == 60
+    with pytest.raises(Undescribed):
+        cache_on_rank(state._replace(heads=None), TWO)
+    conv = Cache("decoder", 0, "conv", "mamba2", elements=144, channels=48, kernel=3, groups=2, grouped=16)
+    assert cache_on_rank(conv, TWO) == 72
+    assert cache_on_rank(conv, FOUR) == 3 * (32 / 4 + 8)
+    assert cache_on_rank(conv._replace(groups=None, grouped=0), FOUR) == 36
+    assert cache_on_rank(conv._replace(channels=None), FOUR) == 144
+
+
+def test_stages_share_the_layers() -> None:
+    """Seven layers over three stages: 2, 3, 2; as many stages as layers are one each, and one more is too many."""
+    assert stage_bounds(7, 3) == [(0, 2), (2, 5), (5, 7)]
+    assert stage_bounds(8, 3) == [(0, 3), (3, 6), (6, 8)]
+    assert stage_bounds(3, 3) == [(0, 1), (1, 2), (2, 3)]
+    with pytest.raises(Undescribed):
+        stage_bounds(3, 4)
+    found = stages(model(num_hidden_layers=3, vocab_size=1000), Split(pp=3))
+    layer = 4096 * (4096 + 1024 + 1024 + 4096) + 3 * 4096 * 14336 + 2 * 4096
+    assert [(s.first, s.beyond, s.params - layer) for s in found] == [
+        (0, 1, 4_096_000), (1, 2, 0), (2, 3, 4_096_000 + 4096),
+    ]  # fmt: skip
+    assert model_on_rank(model(num_hidden_layers=3, vocab_size=1000), Split()) == 3 * layer + 2 * 4_096_000 + 4096
+    both = stages(model(num_hidden_layers=2, vocab_size=1000, tie_word_embeddings=True), Split(pp=2))
+    assert [s.params - layer for s in both] == [4_096_000, 4_096_000 + 4096]
+    assert Split() == Split(1, 1, 1, 1)
+    assert (Split(tp=4, dp=2).attention_tp, Split(tp=1, dp=2).attention_tp) == (2, 1)

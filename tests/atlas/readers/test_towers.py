@@ -294,6 +294,14 @@ def test_the_first_minicpm_v_name_an_encoder_of_timm(shared: Path) -> None:
         ("AIDC-AI/Ovis2.5-2B", 2_570_429_672),
         ("AIDC-AI/Ovis2.6-30B-A3B", 31_381_977_320),
         ("internlm/Intern-S1-mini", 8_538_804_224),
+        ("Qwen/Qwen3-TTS-12Hz-0.6B-Base", 914_643_008),
+        ("Qwen/Qwen3-TTS-12Hz-0.6B-CustomVoice", 905_788_672),
+        ("allenai/Molmo-72B-0924", 73_308_285_952),
+        ("openbmb/MiniCPM-Llama3-V-2_5", 8_537_092_336),
+        ("deepseek-ai/deepseek-vl-1.3b-chat", 1_975_235_584),
+        ("deepseek-community/DeepSeek-OCR-2", 3_389_119_360),
+        ("rednote-hilab/dots.ocr", 3_039_179_264),
+        ("stepfun-ai/GOT-OCR2_0", 716_033_280 - 151_860 * 1_024),  # the tied head is stored again
         ("facebook/Perception-LM-1B", 1_533_524_992),
         ("facebook/Perception-LM-3B", 3_516_753_920),
         ("facebook/Perception-LM-8B", 9_794_260_736),
@@ -319,6 +327,32 @@ def test_wrappers_make_up_their_published_totals(repo: str, hub: int) -> None:
 def test_phi4mm_with_other_parts_than_the_published_is_refused(key: str, value: Any, words: str) -> None:
     """What its code builds otherwise for another word is no number here."""
     assert words in reason(derive(changed(WIDTHS["microsoft/Phi-4-multimodal-instruct"], key, value)))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("vision_config.params.select_layer", -2, "cut short"),
+        ("vision_config.params.model_name", "siglip_so400m_patch14_384", "an encoder other than siglip_large"),
+        ("vision_config.cls", "HybridVisionTower", "an encoder other than CLIPVisionTower"),
+        ("gen_vision_config", {"cls": "VQ-16"}, "an image generator"),
+    ],
+)
+def test_deepseek_vl_with_other_parts_is_refused(key: str, value: Any, words: str) -> None:
+    """Janus' generator and other encoders under the same model_type are no number here."""
+    assert words in reason(derive(changed(WIDTHS["deepseek-ai/deepseek-vl-1.3b-chat"], key, value)))
+
+
+@pytest.mark.parametrize("wrapper", ["vision-encoder-decoder", "speech-encoder-decoder"])
+@pytest.mark.parametrize("model_type", [None, "swin", "hubert"])
+def test_an_encoder_before_a_decoder_is_read_by_its_own_model_type(wrapper: str, model_type: str | None) -> None:
+    """Another encoder, or one that states no model_type, is never taken for the one that is described."""
+    decoder = {"model_type": "bert", "hidden_size": 48, "num_attention_heads": 4, "num_hidden_layers": 2}
+    decoder |= {"is_decoder": True, "add_cross_attention": True}
+    encoder = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 72}
+    named = {} if model_type is None else {"model_type": model_type}
+    found = derive({"model_type": wrapper, "encoder": encoder | named, "decoder": decoder})
+    assert ("encoder.model_type" if model_type is None else "no rules for it") in reason(found)
 
 
 def test_joyai_drafts_with_a_dense_layer_and_one_table() -> None:

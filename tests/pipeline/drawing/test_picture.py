@@ -293,3 +293,13 @@ def test_what_makes_sound_of_the_states_stands_behind_the_stack() -> None:
     names = ["project", "duration predictor", "flow", "posterior encoder", "decoder"]
     assert [s.partition(":")[0] for s in said if " weights" in s and ":" in s] == ["Behind the stack", *names]
     assert "project: 74.1 K weights" in said
+
+
+def test_each_stack_has_its_own_width_and_tables() -> None:
+    """MusicGen: codes of 2,049 x 1,024 in the decoder, words of 32,128 x 512 in T5's encoder, 512 -> 2,048 -> 512."""
+    text = {"model_type": "t5", "d_model": 512, "d_ff": 2048, "vocab_size": 32128}
+    config = {"model_type": "musicgen", "decoder": {"model_type": "musicgen_decoder"}, "text_encoder": text}
+    made = picture.draw(derive({**config, "audio_encoder": {"model_type": "encodec"}}), "o/n") or ""
+    said = ["".join(t.itertext()) for t in ET.fromstring(made).iter(f"{SVG}text")]
+    assert [s for n, s in enumerate(said) if said[n - 1] == "Embedding"] == ["2,049 → 1024", "32,128 → 512"]
+    assert "ReLU, 512 → 2048 → 512" in [s.replace("\u00a0", " ") for s in said]
