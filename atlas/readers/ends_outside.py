@@ -17,7 +17,7 @@ from atlas.readers.feeding import read_mlp
 from atlas.readers.towers import demanded, laid
 from atlas.reading.arithmetic import evaluate
 from atlas.reading.config import Config
-from atlas.reading.values import mapping
+from atlas.reading.values import like_default, mapping
 
 PREDICTOR = "qwen3_tts_talker_code_predictor"
 LAST_NORM = "model.norm"
@@ -94,7 +94,9 @@ def _modules(c: Config, *, head: bool) -> list[Part]:
     def lookup(name: str) -> Any:
         if name == "has_head":
             return head
-        return evaluate(row.sizes[name], lookup) if name in row.sizes else c.need(name)
+        if name in row.sizes:
+            return evaluate(row.sizes[name], lookup)
+        return like_default(c.name(name), c.need(name), c.rules.defaults.get(name))
 
     demanded(row, lookup, c.rules.model_type)
     made = [

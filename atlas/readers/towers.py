@@ -14,6 +14,7 @@ from atlas.parts.towers import Weights, run
 from atlas.reading.answered import Kept
 from atlas.reading.arithmetic import Lookup, evaluate, size
 from atlas.reading.config import TOKENS, Config
+from atlas.reading.values import like_default
 from atlas.refusal import Refused, contradiction, not_derivable, shown
 
 MOST_LAYERS = 4096
@@ -84,7 +85,7 @@ class Scope:
             return self.beside[first](rest)
         stated = self._stated(name)
         if stated is not _ABSENT:
-            return stated
+            return like_default(self.where + name, stated, self.row.defaults.get(name))
         if name in self.row.defaults:
             return None if self.row.defaults[name] == "null" else self.row.defaults[name]
         raise not_derivable(f"{self.where}{name} is needed and not stated")
@@ -216,5 +217,7 @@ def _bounded(text: str, lookup: Lookup) -> int:
 
 def _weights(m: Module, at: str, counts: tuple[int, int], lookup: Lookup) -> Weights:
     shape = tuple(size(axis, lookup) for axis in m.shape)
-    name = at + _numbered(m.name, *counts)
-    return Weights(name, m.kind, shape, size(m.copies, lookup), size(m.bias, lookup))
+    name, copies = at + _numbered(m.name, *counts), size(m.copies, lookup)
+    if copies and 0 in shape:
+        raise contradiction(f"{name}: {m.shape[shape.index(0)]} is 0, and no tensor has such a side")
+    return Weights(name, m.kind, shape, copies, size(m.bias, lookup))

@@ -57,6 +57,34 @@ def entries(field: str, value: Any) -> list[Any]:
     return value  # pyright: ignore[reportUnknownVariableType]
 
 
+def like_default(field: str, value: Any, default: object) -> Any:
+    """A value of the kind that its default shows; raises `Refused`.
+
+    A switch is true or false, or 0 or 1; a number is no switch, a whole one has no fraction, and one whose default is
+    0 or more is not negative; a list is no single value. What else a key may hold is left to whoever reads it.
+    """
+    wanted = _unlike(value, default)
+    if wanted is not None:
+        raise bad_value(field, value, wanted)
+    return value
+
+
+def _unlike(value: object, default: object) -> str | None:
+    """What a value would have to be, where it is of another kind than its default."""
+    if isinstance(default, bool):
+        plain = isinstance(value, bool | dict) or value is None or (type(value) is int and value in (0, 1))
+        return None if plain else "true or false"
+    if isinstance(default, list):
+        return None if isinstance(value, list) or value is None else "a list"
+    if not isinstance(default, int | float) or not isinstance(value, int | float):
+        return None
+    if isinstance(value, bool):
+        return "a number"
+    if isinstance(default, int) and isinstance(value, float) and not value.is_integer():
+        return "a whole number"
+    return "0 or more" if value < 0 <= default else None
+
+
 def among(field: str, values: Sequence[Any], known: Collection[Any]) -> None:
     """Every value is one of the known ones; raises `Refused` naming the first that is not."""
     try:

@@ -57,13 +57,19 @@ def test_the_text_encoder_is_what_a_token_costs() -> None:
         ({"upsample_rates": [8, 8]}, "as many kernels as rates"),
         ({"architectures": ["VitsModelForPreTraining"]}, "VitsModelForPreTraining"),
         ({"depth_separable_channels": 4}, "two channels"),
-        ({"use_stochastic_duration_prediction": 2}, "a kind of durations that is true or false"),
+        ({"use_stochastic_duration_prediction": 2}, "must be true or false"),
         ({"num_speakers": "4"}, "num_speakers"),
         ({"use_stochastic_duration_prediction": "yes"}, "true or false"),
+        ({"window_size": None}, "window_size"),
+        ({"ffn_kernel_size": None}, "ffn_kernel_size"),
+        ({"flow_size": False}, "flow_size is False, but must be a number"),
+        ({"wavenet_kernel_size": 0}, "no tensor has such a side"),
+        ({"spectrogram_bins": 512.5}, "a whole number"),
+        ({"prior_encoder_num_flows": -1}, "0 or more"),
     ],
 )
 def test_what_the_class_cannot_run_is_refused(keys: dict[str, Any], words: str) -> None:
-    """Distances that are none, speakers without a width, lists that do not fit, a class with a discriminator."""
+    """Distances and sides that are none, speakers without a width, lists that do not fit, a discriminator."""
     row = derive(VITS | keys).fingerprint
     assert row.verdict == "refused"
     assert words in (row.refusal_reason or "")

@@ -87,6 +87,59 @@ def test_a_tower_that_is_not_understood_is_null_with_its_reason(vision: Any, wor
     assert words in reason(llava(vision))
 
 
+def kyutai(**keys: Any) -> Derived:
+    """Kyutai's speech-to-text of its class's defaults, with keys of the codec's config."""
+    named = {"model_type": "kyutai_speech_to_text", "architectures": ["KyutaiSpeechToTextForConditionalGeneration"]}
+    return derive(named | {"codec_config": {"model_type": "mimi"} | keys})
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"use_conv_shortcut": 2}, "true or false"),
+        ({"use_conv_shortcut": "false"}, "true or false"),
+        ({"num_filters": True}, "must be a number"),
+        ({"compress": 0.5}, "a whole number"),
+        ({"kernel_size": 0}, "no tensor has such a side"),
+        ({"num_filters": -64}, "0 or more"),
+        ({"num_attention_heads": 9}, "no multiple of num_attention_heads"),
+        ({"num_key_value_heads": 16}, "evenly"),
+    ],
+)
+def test_a_key_of_a_tower_is_of_its_defaults_kind(keys: dict[str, Any], words: str) -> None:
+    """A switch of 2 is no two copies, a size no switch, no fraction and not 0: the library's class takes none of them.
+
+    One copy of the shortcuts is what 1 and true give: 64^2 + 128^2 + 256^2 + 512^2 and their 960 biases each way.
+    """
+    assert words in reason(kyutai(**keys))
+    one, other, plain = (kyutai(use_conv_shortcut=x).fingerprint.params_towers for x in (1, True, False))
+    assert one == other
+    assert one is not None
+    assert plain is not None
+    assert one - plain == 2 * (64**2 + 128**2 + 256**2 + 512**2 + 960)
+
+
+def test_a_list_is_no_single_number() -> None:
+    """Emu3's class asks whether a stage is in attn_resolutions: a number there is no list of one."""
+    keys = {"model_type": "emu3", "architectures": ["Emu3ForConditionalGeneration"], "text_config": {}}
+    assert "must be a list" in reason(derive(keys | {"vq_config": {"attn_resolutions": 3}}))
+
+
+def test_speech_that_masks_features_has_the_same_encoder() -> None:
+    """Wav2Vec2's embedding of masked frames is there for either probability, the second of which may go unasked."""
+    decoder = {"model_type": "bert", "is_decoder": True, "add_cross_attention": True}
+    stated = {
+        "model_type": "speech-encoder-decoder",
+        "architectures": ["SpeechEncoderDecoderModel"],
+        "decoder": decoder,
+    }
+    found = [
+        derive(stated | {"encoder": {"model_type": "wav2vec2", "mask_time_prob": a, "mask_feature_prob": b}})
+        for a, b in ((0.05, 0.0), (0.05, 0.25), (0.0, 0.25), (0.0, 0.0))
+    ]
+    assert [f.fingerprint.params_towers for f in found] == [94_371_712] * 3 + [94_371_712 - 768]
+
+
 def test_a_wrapper_without_rows_for_its_towers_says_so() -> None:
     """A wrapper whose towers nobody described has none, with that reason; a model without towers has 0."""
     assert "no rules for the towers" in reason(derive(TEXT | {"vision_config": {"hidden_size": 8}}))
