@@ -83,6 +83,7 @@ def test_samba_takes_turns() -> None:
     """
     attn = {"layers": [1, 3], "num_heads": 18, "num_kv_heads": 9, "qkv_bias": False, "window_size": 512}
     config = {"model_type": "samba", "architectures": ["SambaForCausalLM"], "num_hidden_layers": 4, "attn": attn}
+    assert derive({**config, "attn": "all"}).fingerprint.refusal_kind == "bad_value"
     row = derive(
         {**config, "intermediate_size": 4608, "time_step_rank": 144, "rescale_prenorm_residual": True}
     ).fingerprint

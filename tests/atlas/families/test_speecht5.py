@@ -26,6 +26,7 @@ def found(cls: str = "SpeechT5ForTextToSpeech", **keys: Any) -> Any:
     [
         ("SpeechT5ForTextToSpeech", {}, 144_431_684, 2_213),
         ("SpeechT5ForTextToSpeech", SMALL, 442_709, 330),
+        ("SpeechT5ForTextToSpeech", {"num_hidden_layers": 3, "num_attention_heads": 4}, 80_681_796, 2_213),
         ("SpeechT5Model", SMALL, 188_764, 0),
     ],
 )
