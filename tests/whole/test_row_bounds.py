@@ -98,7 +98,8 @@ def test_a_tower_beyond_what_is_stored_is_refused() -> None:
     """Patches of 2^31 x 2^31 pixels of 3 colours in 64 numbers: 3 x 2^68 weights beside a text model that is sound."""
     wrapper = next(json.loads(e.raw) for e in catalogue.load() if e.repo == "google/gemma-3-4b-it")
     assert derive(wrapper).fingerprint.params_towers is not None
-    found = derive(wrapper | {"vision_config": wrapper["vision_config"] | {"patch_size": 2**31}}).fingerprint
+    one_patch = {"patch_size": 2**31, "image_size": 2**31}
+    found = derive(wrapper | {"vision_config": wrapper["vision_config"] | one_patch}).fingerprint
     assert (found.verdict, found.refusal_kind) == ("refused", "bad_value")
 
 
