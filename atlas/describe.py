@@ -62,7 +62,7 @@ def described(c: Config, model: Model, data: Raw, name: str | None, cls: str | N
         state_dtype=_state_dtype(c),
         has_towers=has_towers,
         params_towers=towers.elements,
-        params_buffers=component(model_ledger(model), Component.BUFFERS) + towers.buffers,
+        params_buffers=_both(component(model_ledger(model), Component.BUFFERS), towers.buffers),
         n_mtp_layers=drafting.stated(c),
         params_mtp=drafts,
         params_checkpoint=_in_files(bare, drafts, towers),
@@ -135,6 +135,10 @@ def _first(c: Config, keys: tuple[str, ...]) -> Any:
             if value:
                 return value
     return None
+
+
+def _both(one: int, other: int | None) -> int | None:
+    return None if other is None else one + other
 
 
 def _in_files(bare: Fingerprint, drafts: int | None, towers: Towers) -> int | None:

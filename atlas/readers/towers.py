@@ -34,9 +34,9 @@ class Towers(NamedTuple):
         return None if self.reason else sum(t.elements for t in self.towers)
 
     @property
-    def buffers(self) -> int:
-        """Elements of their persistent buffers, as far as the towers are understood."""
-        return sum(t.buffers for t in self.towers)
+    def buffers(self) -> int | None:
+        """Elements of their persistent buffers; None where they are not understood."""
+        return None if self.reason else sum(t.buffers for t in self.towers)
 
     @property
     def words(self) -> str:

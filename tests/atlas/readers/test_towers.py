@@ -83,8 +83,10 @@ def test_every_layer_of_a_tower_is_in_the_structure() -> None:
     ],
 )
 def test_a_tower_that_is_not_understood_is_null_with_its_reason(vision: Any, words: str) -> None:
-    """The language model stays exact; the tower's count is null, and a sentence says why."""
-    assert words in reason(llava(vision))
+    """The language model stays exact; counts of the tower, its buffers too, are null, and a sentence says why."""
+    found = llava(vision)
+    assert words in reason(found)
+    assert found.fingerprint.params_buffers is None
 
 
 def kyutai(**keys: Any) -> Derived:

@@ -32,14 +32,11 @@ def test_formulas_add_up_to_the_rows_they_give() -> None:
 
 
 def test_what_is_no_language_model_is_counted_apart() -> None:
-    """A row exists for 88 % of the language models; speech synthesis alone is 6 % of the repositories.
-
-    Both shares are there: of all repositories, and of those that can be language models by their model_type.
-    """
+    """A row exists for 88 % of all repositories and 96 % of their downloads; encoders of sound are no part of that."""
     totals = news.table().totals
     others = sum(totals.rows_of_other_kinds.values())
-    assert totals.rows_of_other_kinds["a synthesizer of speech"] >= 1_000
-    assert totals.rows_with_a_family >= 0.88 * (totals.rows - others)
+    assert totals.rows_of_other_kinds["an encoder of sound"] > 0
+    assert totals.rows_with_a_family >= 0.88 * totals.rows
     assert totals.downloads_with_a_family >= 0.96
     counted = {m["quantity"]: m["value"] for m in news.measurements() if m["quantity"].startswith("no language model")}
     assert sum(counted.values()) == others
