@@ -131,4 +131,12 @@ def _used(staged: Staged, *, always: bool) -> None:
 
 
 def _only(staged: Staged, name: str, key: str, kept: str) -> None:
-    staged.decide(name, f"SELECT * FROM {staged.table(name)} SEMI JOIN {kept} USING ({key})")
+    """Leave the rows of a table out whose key is not kept.
+
+    Those that go are few and asked for first: joined with all that stay, DuckDB may hold the table itself, and rows
+    with texts and lists do not spill.
+    """
+    table, gone = staged.table(name), f"gone_{name}"
+    staged.run(gone, f"SELECT DISTINCT {key} FROM {table} ANTI JOIN {kept} USING ({key})")
+    if staged.ask(f"SELECT count(*) FROM {staged.given(gone)}") != [(0,)]:
+        staged.decide(name, f"SELECT * FROM {table} ANTI JOIN {staged.given(gone)} USING ({key})")

@@ -9,6 +9,7 @@ import hand_made
 import polars as pl
 import pytest
 
+from pipeline.refresh import composing
 from pipeline.store import build
 from pipeline.store import staged as staging
 from pipeline.store.staged import Staged, staged
@@ -52,21 +53,31 @@ def test_what_is_put_replaces_and_the_folder_goes_with_the_object() -> None:
     assert not folder.exists()
 
 
-def test_more_configs_than_memory_holds_are_written_in_the_order_of_their_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """12,000 configs of 4 KiB and their evidence, 90 MB, with 48 MB: DuckDB alone cannot sort them."""
+def many_configs(many: int) -> pl.DataFrame:
+    """So many configs of 4 KiB with their evidence, 12,000 of them 90 MB, in no order of their names."""
     one = hand_made.content()["configs"].head(1)
-    many = 12_000
-    rows = pl.concat([one] * many).with_columns(
+    return pl.concat([one] * many).with_columns(
         pl.Series("config_id", [f"{7919 * n % many:064x}" for n in range(many)]),
         pl.Series("raw", [f"{n:04096x}" for n in range(many)]),
         pl.Series("size_bytes", [4096] * many, dtype=pl.Int64),
         pl.Series("evidence", [one["evidence"][0].to_list() * 40] * many, dtype=one.schema["evidence"]),
     )
+
+
+def put_aside(configs: pl.DataFrame) -> Staged:
+    """Tables with these configs, a thousand to a part."""
     made = staged({})
-    for start in range(0, many, 1_000):
-        made.add("configs", rows.slice(start, 1_000))
+    for start in range(0, configs.height, 1_000):
+        made.add("configs", configs.slice(start, 1_000))
+    return made
+
+
+def test_more_configs_than_memory_holds_are_written_in_the_order_of_their_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """12,000 configs of 4 KiB and their evidence, 90 MB, with 48 MB: DuckDB alone cannot sort them."""
+    many = 12_000
+    made = put_aside(many_configs(many))
     monkeypatch.setattr(staging, "MEMORY", "48MB")
     with pytest.raises(duckdb.OutOfMemoryException):
         build.write(tmp_path / "at_once.duckdb", made, hand_made.DAY)
@@ -75,3 +86,22 @@ def test_more_configs_than_memory_holds_are_written_in_the_order_of_their_key(
     with duckdb.connect(str(tmp_path / "in_parts.duckdb"), read_only=True) as con:
         found = con.execute("SELECT config_id FROM configs ORDER BY rowid").fetchall()
     assert [c for (c,) in found] == [f"{n:064x}" for n in range(many)]
+
+
+def test_what_no_repository_has_any_more_goes_without_holding_what_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of 12,000 configs belonged to a config that was replaced: the other 90 MB are not joined in 48 MB."""
+    many = 12_000
+    made = put_aside(many_configs(many))
+    model = hand_made.content()["models"].head(1)
+    made.add("models", pl.concat([model] * (many - 1)).with_columns(
+        pl.Series("repo_id", [f"org/{n:05}" for n in range(1, many)]),
+        pl.Series("config_id", [f"{n:064x}" for n in range(1, many)]),
+    ))  # fmt: skip
+    monkeypatch.setattr(staging, "MEMORY", "48MB")
+    monkeypatch.setattr(build, "SORTED", 1 << 23)
+    composing._used(made, always=True)
+    build.write(tmp_path / "left.duckdb", made, hand_made.DAY)
+    with duckdb.connect(str(tmp_path / "left.duckdb"), read_only=True) as con:
+        assert con.execute("SELECT count(*), min(config_id) FROM configs").fetchone() == (many - 1, f"{1:064x}")
