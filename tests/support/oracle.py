@@ -11,6 +11,7 @@ import costs
 
 from atlas.interpret import derive
 from atlas.numbers.fingerprint import Fingerprint
+from atlas.numbers.measure import component, model_ledger
 from schemas.vocabulary import Component
 
 COLUMNS = {
@@ -139,13 +140,18 @@ MOVING = ("e_score_correction_bias", "balancing_biases")
 
 
 def stored_buffers(shared: Path, which: str, record: dict[str, Any]) -> int:
-    """Buffers that a checkpoint of one file holds, with the biases that the contract counts with the router."""
+    """Buffers that a checkpoint of one file holds, with the biases that the contract counts with the router.
+
+    Those of the language model alone where its towers are not understood.
+    """
     model = costs.model_of(found := costs.config(shared, which, record["name"]))
-    assert found.fingerprint.params_buffers is not None
+    row = found.fingerprint
+    assert (row.params_buffers is None) is (row.params_towers is None)
+    buffers = component(model_ledger(model), Component.BUFFERS) if row.params_buffers is None else row.params_buffers
     tensors = [(n, t) for each, n in model.counted().items() for p in each.parts for t in p.tensors]
     routers = [(n, t) for n, t in tensors if t.component is Component.ROUTER]  # drafting layers are not built there
     biases = [n * t.stored * t.elements for n, t in routers if t.name.endswith(MOVING)]
-    return found.fingerprint.params_buffers + sum(biases)
+    return buffers + sum(biases)
 
 
 def compared(found: Fingerprint, record: dict[str, Any]) -> tuple[str, ...]:
