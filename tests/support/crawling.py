@@ -25,6 +25,8 @@ from pipeline.hub.records import Crawled, CrawlSummary
 FAST = Limits(
     deadline=3.0, attempt=1.0, silence=0.4, contact=1.0, backoff=0.01, longest_wait=0.15, refusals=3, workers=8
 )
+UNHURRIED = {"deadline": 60.0, "attempt": 20.0, "silence": 20.0, "contact": 20.0}
+"""Limits of a crawl whose requests are counted: a busy machine gives no second try."""
 CHILDREN = multiprocessing.get_context("forkserver")
 CHILDREN.set_forkserver_preload(["crawling"])
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crawling import crawled
+from crawling import UNHURRIED, crawled
 from hub_server import HubServer, Population, Reply, Repo, Request, as_json
 from huggingface_hub import HfApi
 
@@ -22,7 +22,7 @@ def test_every_page_is_read_and_nothing_twice(tmp_path: Path) -> None:
     with HubServer(Population(2300, config=lambda _: None)) as hub:
         stock = {model.id for model in HfApi(endpoint=hub.endpoint, token=False).list_models()}
         hub.forget()
-        records, summary = crawled(tmp_path, hub, budget=3)
+        records, summary = crawled(tmp_path, hub, budget=3, limits=UNHURRIED)
         assert set(records) == stock
         assert summary.listed == 2300
         assert hub.count("/api/models") == summary.requests == 3

@@ -13,7 +13,7 @@ from email.utils import format_datetime
 from pathlib import Path
 
 import pytest
-from crawling import FAST, crawled, facts
+from crawling import FAST, UNHURRIED, crawled, facts
 from hub_server import HubServer, Population, Reply, Repo, as_json
 
 import pipeline
@@ -243,7 +243,7 @@ def test_nothing_written_holds_the_token(
 
 def test_the_budget_defers_what_it_does_not_cover(tmp_path: Path, hub: HubServer) -> None:
     """Of 4 requests one goes to the listing and three to configs, most downloaded first; the next run has the rest."""
-    records, summary = crawled(tmp_path, hub, budget=4, limits={"workers": 1})
+    records, summary = crawled(tmp_path, hub, budget=4, limits=UNHURRIED | {"workers": 1})
     assert summary.outcomes == {"ok": 3, "deferred": 3}
     assert [name for name, record in records.items() if record.raw is not None] == [
         f"org{i}/model-{i}" for i in range(3)
