@@ -77,9 +77,10 @@ def test_positions_are_compared_with_all_rows_of_the_table() -> None:
     assert more == 2 * 768 * 512 * 2 * 12
 
 
-def test_another_way_of_comparing_is_refused() -> None:
-    """A word that no version reads is named."""
-    f = derive({**V3, "pos_att_type": "c2p|sideways"}).fingerprint
+@pytest.mark.parametrize("ways", ["c2p|sideways", ["sideways"], True, 3, {"c2p": True}])
+def test_another_way_of_comparing_is_refused(ways: object) -> None:
+    """A word that no version reads is named, and what is no list of words is no internal error."""
+    f = derive({**V3, "pos_att_type": ways}).fingerprint
     assert (f.verdict, f.refusal_kind) == ("refused", "bad_value")
 
 
