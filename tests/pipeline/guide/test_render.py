@@ -13,7 +13,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from pipeline.errors import Invalid
-from pipeline.guide import page, prose, render
+from pipeline.guide import charts, page, prose, render
 from pipeline.guide.bind import Cell
 from pipeline.guide.blocks import Links
 
@@ -331,6 +331,26 @@ def test_the_data_of_curves_is_a_row_per_position_and_a_column_per_line(tmp_path
 def test_curves_without_a_position_fail_their_page(tmp_path: Path) -> None:
     """A table cannot be laid out by a null."""
     assert "tokens has a null" in reason(made(tmp_path, CURVES.replace("'a', 1024", "'a', NULL")))
+
+
+def test_the_drawing_of_a_chart_is_the_file_that_its_page_names(tmp_path: Path) -> None:
+    """What is drawn while other pages are asked for stands under the image's path."""
+    files = made(tmp_path, CURVES).files
+    (drawn,) = [text for path, text in files.items() if path.startswith("charts/p--")]
+    assert drawn.startswith("<svg")
+    assert "<title>Two lines.</title>" in drawn
+
+
+def test_a_drawing_that_fails_fails_its_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page says so, and is not written without its chart."""
+
+    def breaks(*_: object, **__: object) -> str:
+        raise RuntimeError("no ink")
+
+    monkeypatch.setitem(charts.KINDS, "curves", breaks)
+    report = made(tmp_path, CURVES)
+    assert reason(report) == "RuntimeError: no ink"
+    assert "p.md" not in report.files
 
 
 def test_a_chart_may_stand_on_another_query_than_its_data(tmp_path: Path) -> None:
